@@ -7,17 +7,19 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from sqlalchemy import delete, func, insert, select
 
-from crag.admin.roles import join_lines
+from crag.admin.roles import Actor
 from crag.admin.store import audit
-from crag.core.errors import StorageError
+from crag.core.errors import AccessError, StorageError
 from crag.runtime.limits import Buckets
 from crag.storage.records import Records
+from crag.text.formats import one_line
 
 AuditedAct = Literal[
     "sign-in",
@@ -175,6 +177,16 @@ class AuditLog:
             return connection.execute(delete(audit).where(old)).rowcount
 
 
+@contextmanager
+def refusals_noted(log: AuditLog, by: Actor, act: AuditedAct, workspace: str, what: str) -> Iterator[None]:
+    """Has an AccessError of the block in the audit log, after whatever the block wrote is undone."""
+    try:
+        yield
+    except AccessError:
+        log.note(act, by.name, workspace=workspace, what=what, refused=True)
+        raise
+
+
 def format_setting(value: object) -> str:
     """A setting's value as the log has it: of an address only where it leads, never what may be a secret in it."""
     if isinstance(value, tuple | list | set | frozenset):
@@ -195,4 +207,4 @@ def _place(word: str) -> str:
 
 
 def _line(text: str) -> str:
-    return join_lines(text, 300)
+    return one_line(text, 300)

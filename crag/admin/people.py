@@ -14,11 +14,12 @@ from typing import Any, Literal, cast
 from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 
 from crag.admin.audit import AuditLog
-from crag.admin.roles import ROLES, Role, higher, join_lines
+from crag.admin.roles import ROLES, Role, higher
 from crag.admin.store import open_store, people, sign_ins
 from crag.core.config import AppConfig, PeopleSettings
 from crag.core.errors import AccessError, InputError, NotFoundError, StorageError
 from crag.storage.records import CHOSEN, IN_USE, KeyValueStore, Records, server_at
+from crag.text.formats import one_line
 
 EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s]{1,190}")
 EMAIL_CLAIM = "email_verified"
@@ -73,7 +74,7 @@ class Identity:
 
 def _line(value: Any) -> str:
     """The text of a claim; providers pass on what people typed."""
-    return join_lines(value, _LONGEST) if isinstance(value, str) else ""
+    return one_line(value, _LONGEST) if isinstance(value, str) else ""
 
 
 def _groups(said: Any) -> tuple[str, ...]:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
-from crag.core.errors import AccessError, InputError
-
-if TYPE_CHECKING:
-    from crag.admin.audit import AuditedAct, AuditLog
+from crag.core.errors import AccessError
 
 Role = Literal["reader", "viewer", "editor", "admin"]
 """From the least to the most. "reader" has no account: anyone who opens a read-only link."""
@@ -78,26 +74,3 @@ def check(by: Actor, workspace: str, owner: str) -> None:
         raise AccessError(
             "Only the owner of a workspace, or who administers, changes it and who may enter it.", "Ask the owner."
         )
-
-
-@contextmanager
-def refusals_noted(audit: AuditLog, by: Actor, act: AuditedAct, workspace: str, what: str) -> Iterator[None]:
-    """Has an AccessError of the block in the audit log, after whatever the block wrote is undone."""
-    try:
-        yield
-    except AccessError:
-        audit.note(act, by.name, workspace=workspace, what=what, refused=True)
-        raise
-
-
-def join_lines(text: str, most: int) -> str:
-    """A text on one line of at most `most` characters, without control characters."""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())[:most]
-
-
-def one_line(said: str, what: str, most: int) -> str:
-    """Words that a person gave, on one line. Raises InputError for none and for more than `most` characters."""
-    line = join_lines(said[: 4 * most], most + 1)
-    if not 1 <= len(line) <= most:
-        raise InputError(f"{what} has 1 to {most} characters.", "Write it again.")
-    return line

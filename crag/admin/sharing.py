@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from crag.admin.audit import AuditLog
+from crag.admin.audit import AuditLog, refusals_noted
 from crag.admin.people import People
 from crag.admin.quotas import Quotas
-from crag.admin.roles import Actor, check, refusals_noted
+from crag.admin.roles import Actor, check
 from crag.admin.store import links, open_store, people, workspaces
 from crag.admin.workspaces import Workspaces
 from crag.core.config import AppConfig

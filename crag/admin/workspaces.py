@@ -12,12 +12,12 @@ from typing import Any, Literal, get_args
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
-from crag.admin.audit import AuditLog
-from crag.admin.roles import ROLES, Actor, Principal, Role, check, higher, lower, one_line, refusals_noted
+from crag.admin.audit import AuditLog, refusals_noted
+from crag.admin.roles import ROLES, Actor, Principal, Role, check, higher, lower
 from crag.admin.store import limits, links, members, people, usage, workspaces
 from crag.core.errors import InputError, NotFoundError
 from crag.storage.records import Records
-from crag.text.formats import iso_now
+from crag.text.formats import iso_now, one_line
 
 Kind = Literal["person", "group"]
 """How somebody is let in: by themselves, or with all of a group that the provider of their sign-in names."""
@@ -123,7 +123,7 @@ class Workspaces:
     def make(self, title: str, by: Actor) -> Workspace:
         """A workspace more, whose owner made it. Raises InputError for a bad title, and where there are too many."""
         made = _build_workspace(
-            f"s-{secrets.token_hex(20)}", one_line(title, "The title of a workspace", _TITLE), by.id
+            f"s-{secrets.token_hex(20)}", _parse_name(title, "The title of a workspace", _TITLE), by.id
         )
         with self._store.write() as connection:
             held = select(func.count()).select_from(workspaces).where(workspaces.c.owner == by.id)
@@ -143,7 +143,7 @@ class Workspaces:
             raise InputError(
                 "That is no name of a library that can be shared.", "Back it up, and restore it under another name."
             )
-        made = _build_workspace(name, one_line(title, "The title of a workspace", _TITLE), "")
+        made = _build_workspace(name, _parse_name(title, "The title of a workspace", _TITLE), "")
         with self._store.write() as connection:
             if (found := _select_or_insert(connection, made)) is not made:
                 return found
@@ -152,7 +152,7 @@ class Workspaces:
 
     def rename(self, name: str, title: str, by: Actor) -> None:
         """Raises InputError, NotFoundError, AccessError."""
-        title = one_line(title, "The title of a workspace", _TITLE)
+        title = _parse_name(title, "The title of a workspace", _TITLE)
         with refusals_noted(self._audit, by, "workspace", name, "rename"), self._store.write() as connection:
             before = _find(connection, name)
             check(by, name, before.owner)
@@ -237,7 +237,7 @@ class Workspaces:
         with refusals_noted(self._audit, by, "share", name, "share"), self._store.write() as connection:
             space = _find(connection, name)
             check(by, name, space.owner)
-            who = _person(connection, who) if kind == "person" else one_line(who, "The name of a group", _GROUP)
+            who = _person(connection, who) if kind == "person" else _parse_name(who, "The name of a group", _GROUP)
             if kind == "person" and who == space.owner:
                 raise InputError("The owner has a workspace without being a member.", "Name somebody else.")
             held = _read_roles(connection, name)
@@ -264,6 +264,14 @@ class Workspaces:
         if not gone:
             raise NotFoundError("That is no member of this workspace any more.")
         self._audit.note("share", by.name, workspace=name, what=f"{kind} {shown}", detail="let in no longer")
+
+
+def _parse_name(said: str, what: str, most: int) -> str:
+    """Words that a person gave, on one line. Raises InputError for none and for more than `most` characters."""
+    line = one_line(said[: 4 * most], most + 1)
+    if not 1 <= len(line) <= most:
+        raise InputError(f"{what} has 1 to {most} characters.", "Write it again.")
+    return line
 
 
 def _role(person: Principal, workspace: Workspace, given: Iterable[Role]) -> Role | None:
@@ -373,7 +381,7 @@ def _membership(name: str, kind: str, who: str) -> Any:
 
 def _own_title(person: Principal) -> str:
     """As others read it, within the length of a title."""
-    owner_name = one_line(person.name or person.email or "Somebody", "A name", 500)
+    owner_name = _parse_name(person.name or person.email or "Somebody", "A name", 500)
     return f"{owner_name[: _TITLE - len(_LIBRARY)]}{_LIBRARY}"
 
 

@@ -19,6 +19,11 @@ def join_names(names: Sequence[str], last: str = "and") -> str:
     return f" {last} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
+def one_line(text: str, most: int) -> str:
+    """A text on one line of at most `most` characters, without control characters."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())[:most]
+
+
 def money(dollars: float, about: str = "") -> str:
     """An amount of dollars: $0, under $0.0001, $0.0004, $0.012, $0.12, $1,234.50. `about` marks an estimate."""
     if dollars <= 0:

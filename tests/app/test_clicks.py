@@ -123,7 +123,7 @@ def asks(function: ast.FunctionDef, before: int = 10**9) -> bool:
     if any("requires(" in ast.unparse(each) for each in function.decorator_list):
         return True
     calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and node.lineno < before]
-    said = [f"{ast.unparse(node.func)}|{'person_now' in ast.unparse(node)}" for node in calls]
+    said = [f"{ast.unparse(node.func)}|{'now=True' in ast.unparse(node)}" for node in calls]
     return any(re.search(r"(\.require|^clicks\.(stop|answer))\||\|True$", each) for each in said)
 
 

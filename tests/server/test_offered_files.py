@@ -172,7 +172,7 @@ def test_who_may_no_longer_be_there_has_no_more_of_its_files(
     monkeypatch.setattr("ui.access.workspace_entry.as_whom", lambda: (known, ""))
     monkeypatch.setattr("ui.access.oidc.on", lambda: True)
     monkeypatch.setattr(files, "somebody", lambda cookies: there)
-    monkeypatch.setattr(files, "Presence", lambda: Here(shows))
+    monkeypatch.setattr(files, "Presence", lambda program: Here(shows))
     offer = Offer(token="t", tab=Tab(), make=lambda: "made", name="a", mime="text/plain", workspace="w")
     if isinstance(outcome, str):
         assert files._make(offer, cookies, True) == outcome

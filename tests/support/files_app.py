@@ -9,6 +9,7 @@ import streamlit as st
 from crag.core.errors import StorageError
 from ui.access import current
 from ui.app import open_tabs
+from ui.app.program import program
 from ui.components import downloads
 from ui.run.pageview import inline
 from ui.server import start
@@ -40,7 +41,7 @@ def refused() -> str:
 
 if __name__ == "__main__":
     open_tabs.tabs.note()
-    current.arrive()
+    current.arrive(program())
     shade = st.query_params.get("shade", "1")
     if shade.isdecimal():
         st.image(inline(picture(int(shade))))

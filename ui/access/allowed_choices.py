@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ from crag.pipeline.resolve import bare
 from crag.providers import registry
 from crag.providers.registry import GGUF
 from crag.runtime.provider import Provider
-from ui.app.program import overridden
 
 _DECLARED = tuple(
     name for name, kind in SETTINGS.items() if meta(kind, name)["group"] == "providers" and name != "servers"
@@ -51,6 +51,11 @@ def sample_web() -> Path | None:
         return shipped_sample().web
     except NotFoundError:
         return None
+
+
+def overridden(name: str) -> bool:
+    """Whether the environment sets this, so that Settings can't."""
+    return bool(os.environ.get(f"CRAG_{name.upper()}"))
 
 
 def free(name: str, value: Any = None, *, shared: bool) -> bool:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from crag.admin.audit import AuditedAct
-from crag.admin.people import Person
 from crag.admin.roles import Permission
 from crag.core.errors import AccessError, CragError
 from crag.runtime.jobs import Job
-from ui.access import browser, signed_in, workspace_entry
-from ui.access.visitor import Visitor, state
+from ui.access import browser, workspace_entry
+from ui.access.signed_in import RunningProgram
+from ui.access.visitor import Visitor
 from ui.access.workspace_entry import Entered
-from ui.app.program import program
+from ui.components.tab_state import tab_state
 
 _BELIEVED = 2.0
 """Seconds for which it is believed who may do what here."""
@@ -29,27 +29,36 @@ REFUSALS: dict[Permission, str] = {
 _REMEDY = "Nothing was changed. Ask an admin, or the owner of this workspace, for a role with this permission."
 
 
-def arrive() -> Entered | CragError:
+@dataclass(slots=True)
+class ArrivalState:
+    """What was entered in this run of the script, and when, from what is on every page to the page itself."""
+
+    arrived: tuple[Entered, float] | None = None
+
+
+def arrive(program: RunningProgram) -> Entered | CragError:
     """Which workspace this tab shows, and to whom, or why none; the page of this run need not ask that again."""
-    state().arrived = None
+    state = tab_state(ArrivalState)
+    state.arrived = None
     browser.of_tab()
     try:
-        entered = workspace_entry.enter(program().engine, signed_in.person)
+        entered = workspace_entry.enter(program)
     except CragError as error:
         return error
-    state().arrived = entered, time.monotonic()
+    state.arrived = entered, time.monotonic()
     return entered
 
 
 class Presence:
     """Asks again and again, so that who is shut out, or whose role was changed, finds that at the next step."""
 
-    def __init__(self) -> None:
+    def __init__(self, program: RunningProgram) -> None:
         """Raises CragError where nobody may be here."""
-        entered, asked = state().arrived or (None, 0.0)
-        state().arrived = None
+        self._program, state = program, tab_state(ArrivalState)
+        entered, asked = state.arrived or (None, 0.0)
+        state.arrived = None
         if entered is None or time.monotonic() - asked >= _BELIEVED:
-            entered, asked = workspace_entry.enter(program().engine, signed_in.person), time.monotonic()
+            entered, asked = workspace_entry.enter(program), time.monotonic()
         self._entered: Entered = entered
         self._asked: float = asked
 
@@ -60,14 +69,14 @@ class Presence:
         Raises AccessError for who may not enter it any more, StorageError.
         """
         if time.monotonic() - self._asked >= _BELIEVED:
-            self._ask(signed_in.person)
+            self._ask()
         return self._entered
 
-    def _ask(self, who: Callable[[], Person | None]) -> None:
-        now = workspace_entry.enter(program().engine, who)
-        if now.workspace != self._entered.workspace:
+    def _ask(self, *, now: bool = False) -> None:
+        entered = workspace_entry.enter(self._program, now=now)
+        if entered.workspace != self._entered.workspace:
             raise AccessError("You may no longer enter this workspace.", "Reload the page.")
-        self._entered, self._asked = now, time.monotonic()
+        self._entered, self._asked = entered, time.monotonic()
 
     @property
     def workspace(self) -> str:
@@ -90,7 +99,7 @@ class Presence:
 
         Raises AccessError for who may not, which the audit log has then.
         """
-        self._ask(signed_in.person_now)
+        self._ask(now=True)
         if not self.may(act):
             self.note("refused", what or act, refused=True)
             raise AccessError(REFUSALS[act], _REMEDY)
@@ -98,7 +107,7 @@ class Presence:
     def note(self, act: AuditedAct, what: str, detail: str = "", *, refused: bool = False) -> None:
         """Have it in the audit log that the person here did this in this workspace."""
         name, workspace = self.visitor.name, self.workspace
-        program().engine.teams.audit.note(act, name, workspace=workspace, what=what, detail=detail, refused=refused)
+        self._program.engine.teams.audit.note(act, name, workspace=workspace, what=what, detail=detail, refused=refused)
 
     def stop(self, job: Job[Any]) -> None:
         """End work of this workspace. Raises AccessError for a person who could not have started it."""

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from crag.admin.roles import Permission, Role, may
 from ui.components.tab_state import tab_state
-
-if TYPE_CHECKING:
-    from ui.access.signed_in import Seen
-    from ui.access.workspace_entry import Entered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +28,11 @@ class Visitor:
 
 @dataclass(slots=True)
 class AccessState:
-    """What a tab remembers of its access.
+    """What a tab remembers of the workspace that it shows, and of who may see it.
 
     `browser`: its browser's own cookie. `key`: what opens a library without sign-in; `sent`: whether an address brought
     it; `refused`: whether another one was refused. `space`: the workspace of a person that is shown; `link`: the one it
-    is read by; `person`: whose tab it is; `opened`: the links that were noted as opened. `seen`: who signed in, asked
-    last; `refusal`: why somebody was refused, as noted last; `left`: somebody has signed out here. `arrived`: what was
-    entered in this run of the script, and when, from what is on every page to the page itself.
+    is read by; `person`: whose tab it is; `opened`: the links that were noted as opened.
     """
 
     browser: str = ""
@@ -50,10 +43,6 @@ class AccessState:
     link: str = ""
     person: str = ""
     opened: set[str] = field(default_factory=set)
-    seen: Seen | None = None
-    refusal: str = ""
-    left: bool = False
-    arrived: tuple[Entered, float] | None = None
 
 
 def state() -> AccessState:

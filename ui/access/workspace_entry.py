@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
@@ -13,7 +12,8 @@ from crag.admin.sharing import Link
 from crag.admin.workspaces import Shared, Workspace, own_name
 from crag.core.errors import AccessError
 from crag.engine import Engine
-from ui.access import workspaces
+from ui.access import signed_in, workspaces
+from ui.access.signed_in import RunningProgram
 from ui.access.visitor import Visitor, state
 
 WORKSPACE, LINK = "ws", "link"
@@ -46,15 +46,16 @@ class Entered:
         return self.link is None and self.actor.manages(self.workspace, self.owner)
 
 
-def enter(engine: Engine, who: Callable[[], Principal | None]) -> Entered:
-    """The workspace of this browser session, asked for in each run of the script. `who`: says who signed in.
+def enter(program: RunningProgram, *, now: bool = False) -> Entered:
+    """The workspace of this browser session, asked for in each run of the script.
 
-    A person with a link need not sign in. Raises AccessError for a link that lets nobody in and what `who` raises,
-    StorageError.
+    A person with a link need not sign in. `now`: see `signed_in.person`, whose errors it raises; AccessError too for a
+    link that lets nobody in.
     """
+    engine = program.engine
     if (read := _by_link(engine)) is not None:
         return read
-    person = who()
+    person = signed_in.person(program, now=now)
     if person is not None:
         return _of_person(engine, person)
     workspace = workspaces.open_workspace(engine)
@@ -137,7 +138,7 @@ def _of_person(engine: Engine, person: Principal) -> Entered:
         here.person = person.id
     choices = tuple(engine.teams.spaces.of(person))
     own = own_name(person.id)
-    if not any(each.workspace.name == own for each in choices):  # removed meanwhile, as an idle one may be
+    if not any(each.workspace.name == own for each in choices):  # removed meanwhile
         engine.teams.spaces.own(person)
         choices = tuple(engine.teams.spaces.of(person))
     administers = person.role == "admin"

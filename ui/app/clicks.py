@@ -33,7 +33,7 @@ def requires(act: Permission) -> Callable[[Callable[P, None]], Callable[P, None]
         @wraps(work)
         def clicked(*args: P.args, **given: P.kwargs) -> None:
             with problems.reported(by=problems.announce):
-                session = next((each for each in args if isinstance(each, Presence)), None) or Presence()
+                session = next((each for each in args if isinstance(each, Presence)), None) or Presence(program())
                 session.require(act, work.__name__.strip("_").replace("_", " "))
                 work(*args, **given)
 

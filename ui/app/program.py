@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,10 +21,12 @@ from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.messages.providers import describe_providers
 from crag.providers.prices import Price, usable
+from crag.providers.registry import address_settings
 from crag.runtime.jobs import Jobs
 from crag.storage.records import CHOSEN, IN_USE, KeyValueStore, server_at
 from crag.web.folder import FOLDER
 from ui.access import oidc, workspaces
+from ui.access.allowed_choices import overridden
 from ui.app import warmup
 
 _log = logging.getLogger(__name__)
@@ -171,11 +172,6 @@ def _near(folder: Path, shared: bool) -> str:
     return str(folder)
 
 
-def overridden(name: str) -> bool:
-    """Whether the environment sets this, so that Settings can't."""
-    return bool(os.environ.get(f"CRAG_{name.upper()}"))
-
-
 def _check_web(engine: Engine, config: AppConfig) -> None:
     """Raises SettingsError or WebSearchError where the chosen web can't serve, before anyone relies on it."""
     if config.providers.web == FOLDER.name:
@@ -188,14 +184,17 @@ def _check_web(engine: Engine, config: AppConfig) -> None:
 
 
 def _load(config: AppConfig) -> tuple[dict[str, Any], str]:
-    """The stored choices, and what is wrong with them in words."""
+    """The stored choices, without those that this version has no longer, and what is wrong with them in words."""
     try:
         with _kept(config) as kept:
             said = kept.read(CHOSEN)
         found = {} if said is None else json.loads(said)
     except (StorageError, ValueError):
         return {}, f"The stored settings ({CHOSEN}) can't be read and were not used: save Settings to replace them."
-    return (found, "") if isinstance(found, dict) else ({}, f"The stored settings ({CHOSEN}) do not contain settings.")
+    if not isinstance(found, dict):
+        return {}, f"The stored settings ({CHOSEN}) do not contain settings."
+    known = {*SETTINGS, *address_settings()}
+    return {name: value for name, value in found.items() if name in known}, ""
 
 
 def _store(config: AppConfig) -> None:

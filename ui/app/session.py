@@ -26,10 +26,11 @@ from crag.pipeline.resolve import ProviderPlan
 from crag.runtime.jobs import Job
 from crag.storage.library import Library
 from ui.access import allowed_choices, workspaces
+from ui.access.allowed_choices import overridden
 from ui.access.current import REFUSALS as REFUSALS
 from ui.access.current import Presence
 from ui.app import keys, navigation, saved_choices, system_keyring, tab
-from ui.app.program import overridden, program
+from ui.app.program import program
 from ui.app.saved_choices import SavedChoices
 from ui.app.tab import ChoicesState
 from ui.components import script_context
@@ -49,7 +50,7 @@ class Session(Presence):
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(program())
         if not is_kept(ChoicesState) and self.saves:
             self._restore()
         if tab.choices().sample_for != self.workspace:

@@ -15,7 +15,7 @@ from crag.core.errors import AccessError, NotFoundError
 from crag.engine import Engine
 from crag.export.html import elements as h
 from crag.export.html.safe_text import markdown
-from ui.access import signed_in, workspace_entry
+from ui.access import workspace_entry
 from ui.access.workspace_entry import Entered
 from ui.app import tab
 from ui.app.program import program
@@ -38,7 +38,7 @@ def dialog() -> None:
     """Members and links of the workspace that is shown; whatever is done in it is asked for each time."""
     with problems.reported():
         engine = program().engine
-        entered = workspace_entry.enter(engine, signed_in.person_now)
+        entered = workspace_entry.enter(program(), now=True)
         if not entered.manages:
             raise AccessError("Only the owner of a workspace decides who has access.", "Ask the owner.")
         if entered.title:
@@ -169,7 +169,7 @@ def confirm_deletion(name: str, title: str, then: Callable[[], object]) -> None:
 def delete_workspace(name: str) -> None:
     """Ends what is under way there, shuts everybody out and removes the library, for who may. Raises CragError."""
     engine = program().engine
-    actor = workspace_entry.enter(engine, signed_in.person_now).actor
+    actor = workspace_entry.enter(program(), now=True).actor
     try:
         owner = engine.teams.spaces.get(name).owner
     except NotFoundError:

@@ -8,7 +8,7 @@ from crag.admin.roles import may
 from crag.admin.workspaces import own_name
 from crag.core.errors import AccessError, CragError
 from crag.export.html.safe_text import markdown, visible
-from ui.access import signed_in, workspace_entry
+from ui.access import workspace_entry
 from ui.access.workspace_entry import Entered
 from ui.app import sharing
 from ui.app.program import program
@@ -105,9 +105,8 @@ def _may_make(entered: Entered) -> bool:
 
 def _make() -> None:
     with problems.reported(by=problems.announce):
-        engine = program().engine
-        entered = workspace_entry.enter(engine, signed_in.person_now)
+        entered = workspace_entry.enter(program(), now=True)
         if not _may_make(entered):
             raise AccessError("Your role does not let you create a workspace.", "Ask an admin for the editor role.")
-        workspace_entry.go(engine.teams.spaces.make(st.session_state[_TITLE], entered.actor).name)
+        workspace_entry.go(program().engine.teams.spaces.make(st.session_state[_TITLE], entered.actor).name)
         st.session_state[_TITLE] = ""

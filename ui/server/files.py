@@ -14,6 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from crag.core.errors import AccessError, CragError, NotFoundError
 from ui.access import browser, oidc, workspace_entry
 from ui.access.current import Presence
+from ui.app.program import program
 from ui.components import downloads
 from ui.components.downloads import Offer
 from ui.server.signing import somebody
@@ -43,7 +44,7 @@ def _make(found: Offer, cookies: Mapping[str, str], owned: bool) -> str | bytes:
     """In the tab that offers the file. Raises NotFoundError for others, AccessError for who may no longer be here."""
     if owned and not _theirs(cookies):
         raise NotFoundError("This file belongs to somebody else.", "Open your own page.")
-    if Presence().workspace != found.workspace:
+    if Presence(program()).workspace != found.workspace:
         raise AccessError("This page shows another workspace now.", "Open the page that offers the file again.")
     return found.make()
 

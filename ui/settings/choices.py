@@ -14,8 +14,9 @@ from crag.core.strategies import STRATEGIES
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
 from ui.access import allowed_choices, oidc
+from ui.access.allowed_choices import overridden
 from ui.app import clicks, system_keyring, tab
-from ui.app.program import overridden, program, providers
+from ui.app.program import program, providers
 from ui.app.session import Session
 from ui.components import forms, problems
 from ui.settings.state import state

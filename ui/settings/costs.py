@@ -18,8 +18,9 @@ from crag.export.html.safe_text import markdown
 from crag.messages.providers import cost_text
 from crag.providers.prices import PRICES, Price, Spent, format_prices, of_day, sum_spent, table
 from ui.access import oidc
+from ui.access.allowed_choices import overridden
 from ui.app import tables
-from ui.app.program import overridden, prices_in_use, program
+from ui.app.program import prices_in_use, program
 from ui.app.session import Session
 from ui.components import forms, problems
 from ui.components.drawing import draw

@@ -11,6 +11,7 @@ from crag.admin.people import Person
 from crag.core.errors import CragError
 from ui.access import current, workspace_entry
 from ui.app import navigation, notices, open_tabs, workspace_menu
+from ui.app.program import program
 from ui.components import drawing
 from ui.signin import page as signin
 
@@ -35,7 +36,7 @@ def draw() -> None:
         "monitor": st.Page(PAGES / "monitor.py", title="Monitor", url_path="monitor"),
         "settings": st.Page(PAGES / "settings.py", title="Settings", url_path="settings"),
     }
-    arrived = current.arrive()
+    arrived = current.arrive(program())
     out = signin.who_is_there() if isinstance(arrived, CragError) and not workspace_entry.by_link() else None
     if not isinstance(arrived, CragError) and arrived.actor.id and arrived.visitor.administers:  # of people alone
         pages["administration"] = st.Page(

@@ -13,6 +13,7 @@ from crag.export.html.safe_text import markdown
 from ui.access import oidc, signed_in
 from ui.access.oidc import NO_AUTHLIB, SignIn
 from ui.app import guide
+from ui.app.program import program
 from ui.components import drawing, problems
 
 _LONGEST = 22
@@ -28,7 +29,7 @@ _ASKED = (
 def who_is_there() -> CragError | Person | None:
     """The person who signed in, None where nobody has to, or why nobody may come in."""
     try:
-        return signed_in.person()
+        return signed_in.person(program())
     except CragError as error:
         return error
 
@@ -62,7 +63,9 @@ def show(why: CragError) -> None:
             if st.button(markdown(label), key=key, type="primary", width="stretch"):
                 _to(each)
         if signed_in.arrived():
-            st.button("Use another account", key="signin-leave", type="tertiary", on_click=signed_in.leave)
+            st.button(
+                "Use another account", key="signin-leave", type="tertiary", on_click=signed_in.leave, args=(program(),)
+            )
         st.caption(_ASKED)
 
 
@@ -99,4 +102,4 @@ def menu(person: Person) -> None:
                 notice and h.div("small note")[notice],
             ]
         )
-        st.button("Sign out", key="sign-out", on_click=signed_in.leave, width="stretch")
+        st.button("Sign out", key="sign-out", on_click=signed_in.leave, args=(program(),), width="stretch")
