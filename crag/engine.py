@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
-from crag.admin.sharing import Teams
+from crag.admin.teams import Teams
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import CragError, SettingsError
 from crag.core.ingesting import IngestEvent
@@ -31,18 +31,21 @@ from crag.evaluation.local import LocalEvaluator
 from crag.generation.extractive import ExtractiveGenerator
 from crag.index.embedded import opened
 from crag.models.runtime import embedder_of
-from crag.pipeline.build import Local, grader, guard_evaluator
-from crag.pipeline.executor import QUESTION_CHARS as QUESTION_CHARS
-from crag.pipeline.executor import Events, RunExecutor, refuse_filter
+from crag.pipeline.build import Local, grader
+from crag.pipeline.executor import Events, RunExecutor
 from crag.pipeline.folders import FolderComparison, FolderFile, compare_folder, sync_files
+from crag.pipeline.foreign_parts import guard_evaluator
 from crag.pipeline.indexing import Indexer, Load
-from crag.pipeline.libraries import OpenLibraries, Stale, find_stale
+from crag.pipeline.libraries import OpenLibraries
 from crag.pipeline.pages import Pages
+from crag.pipeline.request import QUESTION_CHARS as QUESTION_CHARS
+from crag.pipeline.request import refuse_filter
 from crag.pipeline.resolve import ProviderPlan, resolve_providers
+from crag.pipeline.staleness import Stale, find_stale
 from crag.providers.registry import given_keys
 from crag.retrieval.rewriting import KeywordRewriter
+from crag.runtime.circuits import Circuits
 from crag.runtime.fair_queue import FairQueue
-from crag.runtime.usage import Circuits
 from crag.runtime.waiting import CLOCK, Clock
 from crag.storage.data_dir import DataDirLock
 from crag.storage.library import Library
@@ -170,7 +173,7 @@ class Engine:
         return Library(folder, self.embedder, may_grow, self._server, open_index)
 
     def stale(self, workspace: Workspace = "default", ids: Sequence[str] | None = None) -> dict[str, tuple[Stale, ...]]:
-        """What is out of date of these documents, or of all: see `crag.pipeline.libraries.find_stale`."""
+        """What is out of date of these documents, or of all: see `crag.pipeline.staleness.find_stale`."""
         return find_stale(self.library(workspace), ids)
 
     def tidy(self, stop: threading.Event) -> None:

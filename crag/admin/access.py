@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crag.core.errors import SettingsError
-from crag.runtime.limits import RefusedError
 from crag.runtime.origins import Origins, is_loopback
+from crag.runtime.slow_clients import RefusedError
 
 VARIABLE, FILE_VARIABLE = "CRAG_TOKENS", "CRAG_TOKENS_FILE"
 _WORKSPACE = re.compile(r"[a-z0-9-]{1,64}")

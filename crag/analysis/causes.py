@@ -28,7 +28,7 @@ from crag.evaluation.trigger import verdict
 from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.ground import finish, without_floor
 from crag.models.runtime import MAX_CHARACTERS
-from crag.pipeline.build import guard_evaluator
+from crag.pipeline.foreign_parts import guard_evaluator
 from crag.storage.library import Library
 from crag.text.sentences import sentences
 from crag.text.words import STOP_WORDS

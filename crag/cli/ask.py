@@ -51,7 +51,7 @@ def search(
     """One line a chunk, best first."""
     chosen = run.settings()
     with part.opened() as (engine, library):
-        from crag.pipeline.executor import check_question
+        from crag.pipeline.request import check_question
 
         question = check_question(question)
         if library.documents.count() == 0:

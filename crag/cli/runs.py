@@ -19,7 +19,7 @@ from crag.core.errors import InputError, NotFoundError, SettingsError
 from crag.core.protocols import SetGrader
 from crag.core.trace import Trace
 from crag.export.explanations import ExplanationRecord, FlipRecord, MissRecord, WithoutRecord
-from crag.export.html.pages import write_site
+from crag.export.html.site import write_site
 from crag.messages.explanations import change_sentence, fate_text, miss_sentence, missing_sentence, part_text
 from crag.storage.library import Library
 from crag.text.formats import count, format_score

@@ -1,7 +1,4 @@
-"""What the process is given: folders, providers and limits, each also an environment variable.
-
-The groups of settings that a process is given, each setting declared once with its help, range and unit.
-"""
+"""What the process is given: folders, providers and limits, each declared once and each an environment variable."""
 
 from __future__ import annotations
 

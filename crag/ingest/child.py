@@ -105,7 +105,7 @@ def page_message(page: ComposedPage) -> dict[str, Any]:
 
 def _recognise(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
     """The pages that the job numbers, read from their pictures. Each has the job's processor time for itself."""
-    from crag.ingest.recognition import recognise
+    from crag.ingest.picture_pages import recognise
 
     gc.enable()  # a page takes seconds here, and is megabytes of pixels
 

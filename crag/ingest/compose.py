@@ -1,7 +1,4 @@
-"""One page's words to its text: paragraphs, headings, tables, with a box for every line. Pure.
-
-The unit and scale of a table's amounts, as the page words it: "in millions, except per share data".
-"""
+"""One page's words to its text: paragraphs, headings, tables, with a box for every line. Pure."""
 
 from __future__ import annotations
 
@@ -12,102 +9,18 @@ from dataclasses import dataclass
 from itertools import chain, pairwise, repeat, takewhile
 from statistics import median
 
-from crag.core.tables import SEPARATOR, Cell, Table, place_sections
+from crag.core.tables import Cell, Table, place_sections
 from crag.core.tables import Row as TableRow
-from crag.ingest.cells import Column, Rules
+from crag.ingest.cells import Rules
 from crag.ingest.forms import find_forms, find_stacked, form_subject
 from crag.ingest.grids import PlacedTable, ruled_tables
 from crag.ingest.layout import Frame, Row, frames, read_order
 from crag.ingest.margins import drop_line_numbers
 from crag.ingest.objects import Box, around
 from crag.ingest.sections import ComposedPage
+from crag.ingest.table_units import Carried
 from crag.ingest.tables import LaidTable, Piece, find_tables
 from crag.ingest.words import PageWords
-
-_SCALE = r"(?:millions?|thousands?|billions?|000['’]?s|mm)\b"
-_IN_BRACKETS = re.compile(
-    rf"\(((?:[a-z ,;'’-]*\b(?:in|of)\s++)?(?:US|U\.S\.|C|A|HK)?\s*+[$€£¥]?\s*+{_SCALE}[^()\d]{{0,100}})\)"
-    rf"|\(([a-z ,;'’$€£¥-]*\bin\s++[$€£¥]?\s*+{_SCALE}[^()\d]{{0,100}})\)",
-    re.IGNORECASE,
-)
-_WHOLE = re.compile(rf"^[a-z$€£¥(),;'’ -]*\bin\s+{_SCALE}[^.\d]{{0,60}}$", re.IGNORECASE)
-_NOTES = re.compile(r"\bnotes\s+to\b", re.IGNORECASE)
-_STATEMENTS = re.compile(r"\bfinancial\s+statements\b", re.IGNORECASE)
-_AFTER_NOTES = re.compile(
-    r"^(?:item\s+\d|part\s+[iv]+\b|signatures?$|exhibits?\b|report\s+of\s+independent)", re.IGNORECASE
-)
-_FOOTNOTE = re.compile(r"^\s*(?:\((?:[a-z]|\d{1,2})\)|\*+)\s", re.IGNORECASE)  # it belongs to the table above
-_MOST_TITLE, _MOST_TITLES = 120, 400  # characters of a line above a table that may be its title, and of all
-_MOST_WHOLE = 60  # characters of a line that is a unit alone
-_ROWS_ABOVE = 8  # rows above a table in which its unit may stand
-_NOTES_WITHIN = 3  # rows below the notes' title
-_HEADING = 40  # characters between two tables of one page, over which the second still goes on with the first
-_LITTLE = 200  # characters between the tables of two pages, over which the second still goes on with the first
-
-
-def unit_in(lines: Sequence[str]) -> str:
-    """The unit and scale that the last of these lines to name one names, without its brackets; "" if none does."""
-    for text in (*reversed(lines), " ".join(lines)):
-        found = ""
-        for match in _IN_BRACKETS.finditer(text):
-            found = next(filter(None, match.groups())).strip()
-        if not found and len(text) <= _MOST_WHOLE and _WHOLE.match(text.strip()):
-            found = text.strip()
-        if found:
-            return found
-    return ""
-
-
-class Carried:
-    """What is said of tables outside them, carried through a document in reading order, page by page.
-
-    A table's unit is recognised by its own header, or by the lines above it, or by the table that it goes on with from
-    the page before, or, in the notes to financial statements, by their title.
-    """
-
-    def __init__(self) -> None:
-        self._above: deque[str] = deque(maxlen=_ROWS_ABOVE)
-        self._between, self._turned = 0, False  # characters, and whether a page's end, since the last table
-        self._last: LaidTable | None = None
-        self._notes = ""
-        self._since_notes = _NOTES_WITHIN
-
-    def turn(self) -> None:
-        """A new page begins."""
-        self._turned = True
-
-    @property
-    def columns(self) -> Sequence[Column]:
-        """Those of the table that ended the page before, if nothing came after it."""
-        ended = self._last is not None and self._turned and self._between < _LITTLE
-        return self._last.columns if self._last is not None and ended else ()
-
-    def tell(self, items: Sequence[Row | LaidTable]) -> None:
-        """Give each of the tables its unit and its title."""
-        for item in items:
-            if isinstance(item, Row):
-                self._read(item.text)
-                continue
-            own = unit_in(item.captions) or unit_in(self._above)
-            goes_on = self._last is not None and self._between < (_LITTLE if self._turned else _HEADING)
-            item.unit = own or (self._last.unit if self._last is not None and goes_on else "") or self._notes
-            item.title = SEPARATOR.join(text for text in self._above if len(text) <= _MOST_TITLE)[-_MOST_TITLES:]
-            if goes_on and not item.title and self._last is not None:
-                item.title = self._last.title
-            self._last, self._between, self._turned = item, 0, False
-            self._above.clear()
-
-    def _read(self, text: str) -> None:
-        self._above.append(text)
-        self._between += 0 if _FOOTNOTE.match(text) else len(text)
-        self._since_notes += 1
-        if (notes := _NOTES.search(text)) and _STATEMENTS.search(text, notes.end()):
-            self._since_notes = 0
-        elif self._since_notes < _NOTES_WITHIN and (unit := unit_in([text])):
-            self._notes = unit
-        elif _AFTER_NOTES.match(text):
-            self._notes, self._last = "", None
-
 
 _SCANNED_SHARE, _SCANNED_CHARS = 0.4, 40
 _PICTURED_SHARE, _PICTURED_CHARS = 0.9, 250  # a scan with a stamp over it

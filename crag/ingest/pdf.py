@@ -27,8 +27,9 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
     """Its pages with their words, tables and places. Raises FileError."""
     import pypdfium2.raw as pdfium
 
-    from crag.ingest.compose import Carried, compose_pages
-    from crag.ingest.visibility import Proof
+    from crag.ingest.compose import compose_pages
+    from crag.ingest.drawn_proof import Proof
+    from crag.ingest.table_units import Carried
 
     document = opened(data)
     pages = pdfium.FPDF_GetPageCount(document)

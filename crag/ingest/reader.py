@@ -1,12 +1,8 @@
-"""A file's bytes to a ParsedDocument, read in a child process and checked page by page on arrival.
-
-The best title of a document: from its metadata, its first page or its file's name.
-"""
+"""A file's bytes to a ParsedDocument, read in a child process and checked page by page on arrival."""
 
 from __future__ import annotations
 
 import math
-import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,120 +26,7 @@ from crag.ingest import scans
 from crag.ingest.files import NAMES, READERS, media_of, old_office, safe_name
 from crag.ingest.sandbox import run_child
 from crag.ingest.scans import format_pages
-from crag.text.words import FUNCTION_WORDS, words
-
-_MOST = 120
-_EXTENSION = re.compile(r"\.(?:pdf|doc[xm]?|indd|pp[ts][xm]?|xls[xm]?|csv|tsv|html?|txt|md|markdown)$", re.IGNORECASE)
-_CAMEL = re.compile(r"(?<=[a-z]{3})(?=[A-Z][a-z])")
-_POOR = re.compile(
-    r"^(?:untitled|title|document\d*|slide \d+|microsoft (?:word|powerpoint|excel)\b.*|powerpoint presentation|"
-    r"presentation\d*|new document|[\d\s._-]*|.*\.(?:pdf|docx?|indd|pptx?|xlsx?|html?|qxd|dvi|tex|eps)|"
-    r"\(anonymous\)|none|null|unknown|scan\w*|page \d+|print|cover|form)$",
-    re.IGNORECASE,
-)
-_BOILERPLATE = re.compile(
-    r"united states|securities and exchange|washington,|^form\b|table of contents|^\(?mark one|pursuant to|"
-    r"commission file|^or$|^https?:|^www\.|exact name",
-    re.IGNORECASE,
-)
-_PERIOD = re.compile(
-    r"\b(?:for\s+the\s+)?(fiscal\s+year|year|quarterly\s+period|quarter|transition\s+period)\s+end(?:ed|ing)\s*+:?\s*+"
-    r"([A-Z][a-z]+\.?\s+\d{1,2},?\s+\d{4})",
-    re.IGNORECASE,
-)
-_FORM = re.compile(r"\bform\s+(10-?[kq]|8-?k|20-?f|6-?k|s-1|def\s?14a)\b", re.IGNORECASE)
-_REGISTRANT = re.compile(r"exact\s+name\s+of\s+(?:the\s+)?registrant", re.IGNORECASE)
-
-
-def readable_stem(name: str) -> str:
-    """A file name without its extension, its words apart: ACME_2019_10K.pdf is "ACME 2019 10K"."""
-    stem = _EXTENSION.sub("", name)
-    return " ".join(_CAMEL.sub(" ", re.sub(r"[_+]+|(?<=\w)-(?=\w{5})", " ", stem)).split())
-
-
-def document_title(
-    metadata: str, lines: Sequence[tuple[str, float]], name: str, *, own: bool = False, subject: str = ""
-) -> str:
-    """At most 120 characters: the best title, with the file's name where that adds a word or a year.
-
-    `lines` are the first page's lines with their heights in points, top to bottom. `own`: a title is good by itself,
-    as a web page's is. `subject`: what the document's form says that it is about; forms of one kind share their title.
-    """
-    stem = readable_stem(name)
-    title = _registrant(lines) or _metadata(metadata, stem) or _largest(lines)
-    if title and subject:
-        title = f"{_cut(title, _MOST - len(subject) - 3)} – {subject}"
-    if not title:
-        return (stem or "document")[:_MOST]
-    new = [word for word in re.split(r"[\s-]+", stem) if not _in(word, title)]
-    if stem and not own and _tells(stem) and len(new) > 0:
-        title = f"{stem} – {title}" if len(stem) <= 60 else title
-    return _cut(title)
-
-
-def _cut(title: str, most: int = _MOST) -> str:
-    if len(title) <= most:
-        return title
-    return title[: most - 1].rsplit(" ", 1)[0].rstrip(" ,;:–-") + "…"
-
-
-def _in(word: str, title: str) -> bool:
-    squeezed = re.sub(r"[\W_]", "", title).lower()
-    return re.sub(r"[\W_]", "", word).lower() in squeezed
-
-
-def _tells(stem: str) -> bool:
-    """Whether a file's name is made of words, not a hash or a serial number."""
-    letters = sum(character.isalpha() for character in stem)
-    digits = sum(character.isdigit() for character in stem)
-    worded = any(len(word) >= 4 and word.isalpha() for word in stem.split())
-    return letters >= 3 and (digits <= 6 or worded) and not re.fullmatch(r"[0-9a-f-]{16,}", stem.lower())
-
-
-def _metadata(metadata: str, stem: str) -> str:
-    title = " ".join(metadata.split())
-    if len(title) < 4 or _POOR.match(title) or not _tells(title):
-        return ""
-    letters = sum(character.isalpha() for character in title)
-    return title if letters >= 0.4 * len(title) and title.lower() != stem.lower() else ""
-
-
-def _largest(lines: Sequence[tuple[str, float]]) -> str:
-    """The largest lines of the first page that say something, joined where they follow one another."""
-    said = [(i, t, h) for i, (t, h) in enumerate(lines) if _says(t)]
-    if not said:
-        return ""
-    most = max(height for _, _, height in said)
-    if len(lines) > 8 and most < 1.15 * sorted(height for _, height in lines)[len(lines) // 2]:
-        return ""
-    parts: list[str] = []
-    last = -1
-    for index, text, height in said:
-        if height > 0.92 * most and (not parts or index - last <= 1):
-            parts.append(text)
-            last = index
-    return " ".join(" ".join(parts).split())[:200]
-
-
-def _says(text: str) -> bool:
-    lettered = sum(character.isalpha() for character in text) >= 4
-    return lettered and not _BOILERPLATE.search(text) and not FUNCTION_WORDS.issuperset(words(text))
-
-
-def _registrant(lines: Sequence[tuple[str, float]]) -> str:
-    """Company, form and period of a filing, from the cover page that such filings share; "" for other documents."""
-    at = next((i for i, (text, _) in enumerate(lines) if _REGISTRANT.search(text)), None)
-    if at is None:
-        return ""
-    company = next((t for t, _ in reversed(lines[max(0, at - 3) : at]) if _says(t) and len(t) < 80), "")
-    cover = " ".join(text for text, _ in lines)
-    form = _FORM.search(cover)
-    period = _PERIOD.search(cover)
-    parts = [company, f"Form {form.group(1).upper()}" if form else ""]
-    if period:
-        parts.append(f"{' '.join(period.group(1).lower().split())} ended {' '.join(period.group(2).split())}")
-    return ", ".join(part for part in parts if part) if company else ""
-
+from crag.ingest.titles import LONGEST_TITLE, document_title
 
 _LEFT_OUT: Mapping[str, tuple[str, str]] = {
     "deleted": ("1 word that its tracked changes delete", "{:,} words that its tracked changes delete"),
@@ -284,7 +167,7 @@ class _Read:
         if raw["pictured"]:
             self.pictured.add(number)
         if number == 1:
-            self.subject = _clean(str(raw["subject"]))[: _MOST // 2]
+            self.subject = _clean(str(raw["subject"]))[: LONGEST_TITLE // 2]
             self.largest = [(str(text)[:200], float(height)) for text, height in raw["largest"][:100]]
 
 

@@ -13,7 +13,7 @@ from crag.text.formats import count, join_names
 
 if TYPE_CHECKING:
     from crag.analysis.gaps import KeptPage
-    from crag.pipeline.libraries import Stale
+    from crag.pipeline.staleness import Stale
 
 _STALE = {
     "vectors": "Another embedding model made its vectors: re-index the library.",

@@ -1,12 +1,4 @@
-"""One run from its first event to its last: it waits for its turn, goes through the graph, and is stored.
-
-A finished run as OpenTelemetry spans, where the person has installed and set up OpenTelemetry; else nothing.
-
-Spans are one more fold over the run's events: their times are the events' own. No question, text, answer or key is in
-them. Names of attributes follow the semantic conventions for generative AI where these have one.
-
-What lets a question in: it is not empty, not too long, and while a person is asked, others have its turn.
-"""
+"""One run from its first event to its last: it waits for its turn, goes through the graph, and is stored."""
 
 from __future__ import annotations
 
@@ -17,23 +9,23 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-from unicodedata import category
 
 from crag.admin.quotas import Admission
 from crag.core import events as ev
 from crag.core.config import AppConfig
-from crag.core.errors import CancelledError, CragError, QuestionError, SettingsError, UnexpectedError
+from crag.core.errors import CancelledError, CragError, UnexpectedError
 from crag.core.events import event_to_json
 from crag.core.filters.where import scope_of
-from crag.core.protocols import Retriever, RunRequest
-from crag.core.settings import Settings
+from crag.core.protocols import RunRequest
 from crag.core.trace import Trace
-from crag.core.types import Call, Step
+from crag.core.types import Step
 from crag.pipeline.build import Local, budget_of, build_pipeline
 from crag.pipeline.context import EventEmitter
+from crag.pipeline.request import QUESTION_CHARS, check_question, named_client
+from crag.pipeline.spans import export_spans
+from crag.runtime.circuits import Circuits
 from crag.runtime.fair_queue import FairQueue, QueueTicket
-from crag.runtime.usage import Circuits, UsageTracker
+from crag.runtime.usage import UsageTracker
 from crag.runtime.waiting import CLOCK, Clock
 from crag.storage.library import Library
 from crag.storage.runs import InFlightJob
@@ -51,35 +43,6 @@ def resolve_scope(library: Library, where: str, at: float) -> ev.ScopeResolved |
     return ev.ScopeResolved(documents=tuple(found.values()), tags=scope.tags, gone=gone, at=at)
 
 
-QUESTION_CHARS = 2_000
-CLIENT_CHARS = 60
-"""How much of the name that a program gives itself is kept."""
-
-
-def check_question(question: str) -> str:
-    """The question without white space around it. Raises QuestionError for an empty or too long one."""
-    asked = question.strip()
-    if not asked:
-        raise QuestionError("The question is empty.")
-    if len(asked) > QUESTION_CHARS:
-        raise QuestionError(f"The question has {len(asked):,} characters; {QUESTION_CHARS:,} is the limit.")
-    return asked
-
-
-def refuse_filter(retriever: Retriever | None, settings: Settings) -> None:
-    """Raises SettingsError for a filter that somebody's own retriever would not obey: it must not seem to be obeyed."""
-    if retriever is not None and settings.where:
-        raise SettingsError(
-            "The setting where filters the library, and another store is searched.", "Filter in that store's own terms."
-        )
-
-
-def named_client(name: str) -> str:
-    """What a program calls itself, in one short line in which nothing is unseen or turns the direction of writing."""
-    seen = "".join(letter for letter in " ".join(name.split()) if not category(letter).startswith("C"))
-    return seen[:CLIENT_CHARS].strip()
-
-
 def release_while_asking(
     ask: Callable[[str], bool] | None, cancel: threading.Event, turn: QueueTicket
 ) -> Callable[[str], bool] | None:
@@ -92,73 +55,6 @@ def release_while_asking(
             return ask(query)
 
     return allowed
-
-
-def export_spans(trace: Trace, events: Sequence[ev.Event]) -> None:
-    """Ends one span for the run, one a step within it, one a call within its step."""
-    try:
-        from opentelemetry import trace as telemetry
-    except ImportError:
-        return
-    tracer = telemetry.get_tracer("crag")
-    began = int(datetime.fromisoformat(trace.started_at).timestamp() * 1e9)
-
-    def moment(seconds: float) -> int:
-        return began + int(seconds * 1e9)
-
-    def span(name: str, start: float, end: float, attributes: dict[str, Any], inside: Any = None) -> Any:
-        context = telemetry.set_span_in_context(inside) if inside is not None else None
-        made = tracer.start_span(name, context=context, attributes=attributes, start_time=moment(start))
-        if attributes.get("error.type"):
-            made.set_status(telemetry.StatusCode.ERROR)
-        made.end(moment(end))
-        return made
-
-    run = span("crag.pipeline", 0.0, trace.seconds, _run(trace))
-    visits = [
-        (step, span(f"crag.{step.step}", step.started, _end(step.started, step.seconds, trace), {}, run))
-        for step in trace.steps
-    ]
-    for event in events:
-        if isinstance(event, ev.Called):
-            call = event.call
-            start = max(0.0, event.at - call.seconds)
-            owner = next((made for step, made in reversed(visits) if step.step == call.step), run)
-            span(f"{_operation(call)} {call.model or call.provider}".strip(), start, event.at, _call(call), owner)
-
-
-def _end(started: float, seconds: float | None, trace: Trace) -> float:
-    return trace.seconds if seconds is None else started + seconds
-
-
-def _run(trace: Trace) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "crag.run_id": trace.run_id,
-        "crag.strategy": trace.strategy,
-        "crag.action": str(trace.action or ""),
-        "crag.rewrites": len(trace.rewrites),
-        "crag.searches": len(trace.searches),
-    }
-    if trace.failure:
-        found["error.type"] = trace.failure.step
-    return found
-
-
-def _operation(call: Call) -> str:
-    return "chat" if call.model else "search"
-
-
-def _call(call: Call) -> dict[str, Any]:
-    found: dict[str, Any] = {"gen_ai.provider.name": call.provider, "crag.attempt": call.attempt}
-    if call.model:
-        found |= {"gen_ai.operation.name": "chat", "gen_ai.request.model": call.model}
-    if call.input_tokens is not None:
-        found["gen_ai.usage.input_tokens"] = call.input_tokens
-    if call.output_tokens is not None:
-        found["gen_ai.usage.output_tokens"] = call.output_tokens
-    if call.error:
-        found["error.type"] = "provider"
-    return found
 
 
 _log = logging.getLogger(__name__)

@@ -31,8 +31,9 @@ from crag.core.protocols import Cut, Messages, Parsed
 from crag.providers.endpoint import OPENAI, Endpoint, Speech, ThoughtOnlyError, extract_message, read, strict, text_of
 from crag.providers.gguf import SLOTS
 from crag.providers.gguf_server import ANYWHERE, LocalClient, server_of
+from crag.runtime.circuits import Service
 from crag.runtime.connection import BoundedClient, OversizedError, PackingError
-from crag.runtime.usage import PendingCall, Service, UsageTracker
+from crag.runtime.usage import PendingCall, UsageTracker
 from crag.text.words import loop_in
 
 log = logging.getLogger(__name__)

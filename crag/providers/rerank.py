@@ -10,8 +10,9 @@ import httpx
 
 from crag.core.errors import BusyError, KeyRejectedError, ProviderError, ReplyError
 from crag.providers.endpoint import Endpoint
+from crag.runtime.circuits import Service
 from crag.runtime.connection import BoundedClient
-from crag.runtime.usage import Service, UsageTracker
+from crag.runtime.usage import UsageTracker
 from crag.text.injection import sendable
 
 SECONDS = 30.0

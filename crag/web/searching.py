@@ -15,9 +15,9 @@ import httpx
 
 from crag.core.errors import CragError, KeyRejectedError, ProviderError, UnreachableError, WebSearchError
 from crag.core.types import Unread, WebPage
+from crag.runtime.circuits import Service
 from crag.runtime.connection import BoundedClient, OversizedError, PackingError
 from crag.runtime.provider import WebParts
-from crag.runtime.usage import Service
 from crag.web.webpage import plain_text, usable_address
 
 MAX_QUERY = 400

@@ -7,7 +7,7 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.protocols import RunRequest
 from crag.core.sample import load_sample
-from crag.export.html.pages import write_site
+from crag.export.html.site import write_site
 from tests.support import local_models
 from tests.support.browsing import opened_file
 

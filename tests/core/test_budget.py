@@ -6,7 +6,8 @@ import pytest
 
 from crag.core.errors import BudgetError, BusyError, CancelledError
 from crag.core.types import Call
-from crag.runtime.usage import Budget, PendingCall, Service, UsageTracker
+from crag.runtime.circuits import Service
+from crag.runtime.usage import Budget, PendingCall, UsageTracker
 from crag.testing.fakes import FakeClock
 
 

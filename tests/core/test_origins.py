@@ -8,7 +8,7 @@ from crag.core.trace import Round, Trace
 from crag.core.types import RetrievedChunk, Strip
 from crag.messages.answers import handed_sentence, lacking_sentence, origin_text, origin_word, origins_text
 from crag.messages.wording import outcome_sentence
-from crag.pipeline.executor import named_client
+from crag.pipeline.request import named_client
 from crag.testing.fakes import chunk_of
 
 HANDED = Trace(run_id="r", question="What?", via="mcp", client="notes", wanted="evidence", finished=True)

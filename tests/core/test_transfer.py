@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from crag.runtime.limits import Pace, RefusedError, bound_body, drop_when_unread
+from crag.runtime.slow_clients import Pace, RefusedError, bound_body, drop_when_unread
 
 
 def test_a_body_must_go_on_come_at_a_rate_and_end() -> None:

@@ -12,7 +12,7 @@ from crag.core.ingesting import DocumentAdded, DocumentFailed, DocumentRefreshed
 from crag.core.protocols import RunRequest
 from crag.core.types import Document
 from crag.engine import Engine
-from crag.pipeline.libraries import Stale
+from crag.pipeline.staleness import Stale
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, spread
 from tests.support.small_pdf import small_pdf

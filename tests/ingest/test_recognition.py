@@ -21,8 +21,9 @@ from crag.core.types import LineBox, Rect
 from crag.ingest import scans
 from crag.ingest.child import page_message
 from crag.ingest.chunking import chunk_document
+from crag.ingest.picture_pages import recognise
 from crag.ingest.reader import read_document
-from crag.ingest.recognition import Found, Line, recognise, words_of
+from crag.ingest.recognition import Found, Line, words_of
 from tests.support.scanned_page import drawn, line_of, needs_recognition, skewed
 from tests.support.tiny_pdf import line, pdf, scanned
 

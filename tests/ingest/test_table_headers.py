@@ -6,8 +6,8 @@ from crag.core.config import AppConfig
 from crag.core.ingesting import Page
 from crag.core.tables import SEPARATOR
 from crag.ingest.chunking import chunk_document
-from crag.ingest.compose import unit_in
 from crag.ingest.reader import read_document
+from crag.ingest.table_units import unit_in
 from tests.support.tiny_pdf import line, pdf
 
 pytestmark = pytest.mark.usefixtures("read_here")

@@ -8,7 +8,7 @@ from crag.analysis.gaps import KeptPage
 from crag.core.documents import Look
 from crag.core.types import WebPage
 from crag.messages.documents import kept_sentence, left_text, lost_text, stale_sentence, stale_sentences
-from crag.pipeline.libraries import Stale
+from crag.pipeline.staleness import Stale
 from tests.support.library_makers import make_document
 
 

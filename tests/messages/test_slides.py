@@ -8,7 +8,8 @@ from crag.core.trace import Round, Trace
 from crag.core.types import RetrievedChunk
 from crag.evaluation.refinement import make_strip
 from crag.export.markdown import handed_over
-from crag.messages.slides import build_slides, describe_slide, outcomes, shown_sources
+from crag.messages.slide_sentences import describe_slide, outcomes
+from crag.messages.slides import build_slides, shown_sources
 from crag.testing.fakes import chunk_of
 from tests.support.whole_run import approved, events, refused
 

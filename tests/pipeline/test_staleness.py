@@ -10,7 +10,7 @@ import pytest
 from crag.core.errors import InputError, NotFoundError
 from crag.core.types import Chunk, Document
 from crag.ingest.chunking import chunk_id
-from crag.pipeline.libraries import Stale, find_stale
+from crag.pipeline.staleness import Stale, find_stale
 from crag.storage.library import Library
 from tests.support.library_makers import HashEmbedder, make_document
 

@@ -11,7 +11,7 @@ from streamlit.runtime.secrets import Secrets
 
 from crag.core.config import AppConfig
 from crag.core.errors import StorageError
-from crag.runtime.limits import RefusedError
+from crag.runtime.slow_clients import RefusedError
 from tests.support.signing_in import SECRET
 from ui.access.oidc import SignIn
 from ui.server import start

@@ -5,7 +5,8 @@ import time
 import pytest
 
 from benchmarks.injection_honest import ABOUT, MANUAL
-from crag.text.injection import detect_injection, fold_text, injection_within, mask_injection
+from crag.text.folding import fold_text
+from crag.text.injection import detect_injection, injection_within, mask_injection
 
 BEFORE, AFTER = "The mill was built in 1901 by Ann Weaver.", "It burned down in 1934."
 

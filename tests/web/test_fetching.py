@@ -12,7 +12,8 @@ import pytest
 
 from crag.core.errors import CancelledError
 from crag.core.types import Unread, WebPage
-from crag.web.fetching import MAX_BYTES, REDIRECTS, PageFetcher, is_public
+from crag.web.addresses import is_public
+from crag.web.fetching import MAX_BYTES, REDIRECTS, PageFetcher
 from tests.support.web_server import Reply, Request, Server, serving
 
 PAGE = b"<html><title>The bridge</title><body><p>" + b"The bridge was opened in 1890. " * 10 + b"</p></body></html>"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 from crag.admin.audit import AuditedAct
@@ -12,9 +11,7 @@ from crag.core.errors import AccessError, CragError
 from crag.runtime.jobs import Job
 from ui.access import browser, workspace_entry
 from ui.access.signed_in import RunningProgram
-from ui.access.visitor import Visitor
-from ui.access.workspace_entry import Entered
-from ui.components.tab_state import tab_state
+from ui.access.visitor import Entered, Visitor, state
 
 _BELIEVED = 2.0
 """Seconds for which it is believed who may do what here."""
@@ -29,23 +26,15 @@ REFUSALS: dict[Permission, str] = {
 _REMEDY = "Nothing was changed. Ask an admin, or the owner of this workspace, for a role with this permission."
 
 
-@dataclass(slots=True)
-class ArrivalState:
-    """What was entered in this run of the script, and when, from what is on every page to the page itself."""
-
-    arrived: tuple[Entered, float] | None = None
-
-
 def arrive(program: RunningProgram) -> Entered | CragError:
     """Which workspace this tab shows, and to whom, or why none; the page of this run need not ask that again."""
-    state = tab_state(ArrivalState)
-    state.arrived = None
+    state().arrived = None
     browser.of_tab()
     try:
         entered = workspace_entry.enter(program)
     except CragError as error:
         return error
-    state.arrived = entered, time.monotonic()
+    state().arrived = entered, time.monotonic()
     return entered
 
 
@@ -54,9 +43,9 @@ class Presence:
 
     def __init__(self, program: RunningProgram) -> None:
         """Raises CragError where nobody may be here."""
-        self._program, state = program, tab_state(ArrivalState)
-        entered, asked = state.arrived or (None, 0.0)
-        state.arrived = None
+        self._program = program
+        entered, asked = state().arrived or (None, 0.0)
+        state().arrived = None
         if entered is None or time.monotonic() - asked >= _BELIEVED:
             entered, asked = workspace_entry.enter(program), time.monotonic()
         self._entered: Entered = entered

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 import streamlit as st
@@ -14,36 +13,10 @@ from crag.core.errors import AccessError
 from crag.engine import Engine
 from ui.access import oidc
 from ui.access.verified import COOKIE, sign_ins
-from ui.components.tab_state import tab_state
+from ui.access.visitor import Seen, state
 
 _KEPT = 2.0
 """Seconds that an answer is kept: after which a person who was removed can do nothing more."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """Who signed in, by what their provider said, and when that was asked."""
-
-    person: Person
-    signed: oidc.Signed
-    at: float
-
-
-@dataclass(slots=True)
-class SignInState:
-    """What a tab remembers of its sign-in.
-
-    `seen`: who signed in, asked last; `refusal`: why somebody was refused, as noted last; `left`: somebody has signed
-    out here.
-    """
-
-    seen: Seen | None = None
-    refusal: str = ""
-    left: bool = False
-
-
-def _state() -> SignInState:
-    return tab_state(SignInState)
 
 
 class RunningProgram(Protocol):
@@ -65,7 +38,7 @@ def person(program: RunningProgram, *, now: bool = False) -> Person | None:
     signed in, or who has may not come in (any more), and StorageError.
     """
     if now:
-        _state().seen = None
+        state().seen = None
     if program.who is not None:
         return program.who()
     seen = _seen(program)
@@ -74,7 +47,7 @@ def person(program: RunningProgram, *, now: bool = False) -> Person | None:
 
 def unverified() -> str:
     """The e-mail of who is here that gives them nothing, because their provider does not confirm it; "" for none."""
-    seen = _state().seen
+    seen = state().seen
     return seen.signed.identity.unverified if seen is not None else ""
 
 
@@ -84,7 +57,7 @@ def _seen(program: RunningProgram) -> Seen | None:
         return None
     if sign_in.problem:
         raise AccessError("Sign-in is not set up correctly, so nobody is let in.", "Ask your administrator.")
-    own = _state()
+    own = state()
     seen = own.seen
     if seen is not None and time.monotonic() - seen.at < _KEPT and time.time() < seen.signed.ends and arrived():
         return seen
@@ -132,16 +105,16 @@ def account() -> str:
 
 def leave(program: RunningProgram) -> None:
     """Sign out: here, in other tabs, and wherever the cookie was copied to; then at the provider, if it can."""
-    seen = _state().seen
+    seen = state().seen
     if seen is not None:
         program.engine.teams.people.sign_out(seen.signed.hash, seen.signed.forgotten_at, by=seen.person.called)
     st.session_state.clear()
-    _state().left = True
+    state().left = True
     st.logout()
 
 
 def _refuse(program: RunningProgram, who: str, why: str) -> None:
     """Notes it, once for each session and reason."""
-    if _state().refusal != why:
-        _state().refusal = why
+    if state().refusal != why:
+        state().refusal = why
         program.engine.teams.audit.note("refused", who, what="sign-in", detail=why, refused=True)

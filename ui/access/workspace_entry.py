@@ -3,47 +3,22 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import streamlit as st
 
 from crag.admin.roles import Actor, Principal, Role
-from crag.admin.sharing import Link
 from crag.admin.workspaces import Shared, Workspace, own_name
 from crag.core.errors import AccessError
 from crag.engine import Engine
 from ui.access import signed_in, workspaces
 from ui.access.signed_in import RunningProgram
-from ui.access.visitor import Visitor, state
+from ui.access.visitor import Entered, Visitor, state
 
 WORKSPACE, LINK = "ws", "link"
 """What the address says: the workspace that is shown, and the link by which somebody reads."""
 _NAME = re.compile(r"[a-z0-9-]{1,64}")
 _REFUSED = "You have no access to the workspace in this address. This is your own workspace."
 _SHUT = "You no longer have access to that workspace. This is your own workspace."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entered:
-    """The name of the library, who sees it, and as whom they change who may enter it.
-
-    `title` is empty where there are no people who signed in; `choices` are the workspaces a person may enter. `link`:
-    they read by it. `refused` says why another workspace is shown than the address named.
-    """
-
-    workspace: str
-    visitor: Visitor
-    actor: Actor
-    title: str = ""
-    owner: str = ""
-    choices: tuple[Shared, ...] = ()
-    link: Link | None = None
-    refused: str = ""
-
-    @property
-    def manages(self) -> bool:
-        """Whether who is here decides who else may enter."""
-        return self.link is None and self.actor.manages(self.workspace, self.owner)
 
 
 def enter(program: RunningProgram, *, now: bool = False) -> Entered:

@@ -12,7 +12,7 @@ from crag.export.html import words
 from crag.export.html.elements import Html
 from crag.export.html.safe_text import markdown
 from ui.access import signed_in, workspace_entry
-from ui.access.workspace_entry import Entered
+from ui.access.visitor import Entered
 from ui.app import clicks, navigation
 from ui.app.program import program
 from ui.app.session import Session

@@ -20,8 +20,8 @@ from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Exchange
 from crag.generation.conversation.rules import EXCHANGES, leading_to
-from crag.pipeline.executor import check_question
 from crag.pipeline.libraries import close_interrupted_runs
+from crag.pipeline.request import check_question
 from crag.pipeline.resolve import ProviderPlan
 from crag.runtime.jobs import Job
 from crag.storage.library import Library

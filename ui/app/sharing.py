@@ -8,15 +8,15 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
+from crag.admin.links import LONGEST, Link
 from crag.admin.roles import Role
-from crag.admin.sharing import LONGEST, Link
 from crag.admin.workspaces import Kind, Member
 from crag.core.errors import AccessError, NotFoundError
 from crag.engine import Engine
 from crag.export.html import elements as h
 from crag.export.html.safe_text import markdown
 from ui.access import workspace_entry
-from ui.access.workspace_entry import Entered
+from ui.access.visitor import Entered
 from ui.app import tab
 from ui.app.program import program
 from ui.components import forms, problems

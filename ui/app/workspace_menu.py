@@ -9,7 +9,7 @@ from crag.admin.workspaces import own_name
 from crag.core.errors import AccessError, CragError
 from crag.export.html.safe_text import markdown, visible
 from ui.access import workspace_entry
-from ui.access.workspace_entry import Entered
+from ui.access.visitor import Entered
 from ui.app import sharing
 from ui.app.program import program
 from ui.components import problems

@@ -20,8 +20,8 @@ from crag.export.html.elements import Html
 from crag.export.html.path import chip
 from crag.export.html.safe_text import excerpt, markdown
 from crag.messages.answers import brief_text, origin_text, origin_word
-from crag.pipeline.executor import check_question
 from crag.pipeline.libraries import close_interrupted_runs
+from crag.pipeline.request import check_question
 from crag.storage.runs import RunSummary
 from ui.access import workspaces
 from ui.app import notices, tab

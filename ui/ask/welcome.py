@@ -16,7 +16,8 @@ from crag.export.html import elements as h
 from crag.export.html import path, slides, words
 from crag.export.html.elements import Html
 from crag.export.html.safe_text import markdown
-from crag.messages.slides import Kind, build_slides, describe_slide
+from crag.messages.slide_sentences import describe_slide
+from crag.messages.slides import Kind, build_slides
 from ui.app import guide, tab
 from ui.app.session import Session
 from ui.ask import conversation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from crag.runtime.limits import RefusedError
+from crag.runtime.slow_clients import RefusedError
 
 BODY_MB = 1
 """The most that anything but an upload may bring; also what an upload may bring beside its file."""

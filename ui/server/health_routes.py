@@ -13,7 +13,7 @@ from crag.analysis.monitoring.metrics import Metrics, Scrape, Scraping, Sources,
 from crag.core.errors import CragError
 from crag.core.trace import Trace
 from crag.providers.prices import Price, usable
-from crag.runtime.usage import OpenCircuit
+from crag.runtime.circuits import OpenCircuit
 from ui.app.program import program
 from ui.server.body_limits import Uploads
 

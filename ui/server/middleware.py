@@ -13,8 +13,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crag.analysis.monitoring.health import Health
-from crag.runtime.limits import RefusedError, bound_body
 from crag.runtime.origins import Foreign, Origins
+from crag.runtime.slow_clients import RefusedError, bound_body
 from ui.app import open_tabs
 from ui.app.open_tabs import HeldUploads, OpenTabs
 from ui.server.body_limits import BODY_MB, Body, Uploads

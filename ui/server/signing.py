@@ -15,7 +15,8 @@ from starlette.types import Message, Scope, Send
 from crag.admin.people import Person
 from crag.admin.roles import may
 from crag.core.errors import AccessError, CragError, StorageError
-from crag.runtime.limits import Buckets, RefusedError
+from crag.runtime.limits import Buckets
+from crag.runtime.slow_clients import RefusedError
 from ui.access import oidc
 from ui.access.oidc import Signed, SignIn
 from ui.access.verified import COOKIE, sign_ins

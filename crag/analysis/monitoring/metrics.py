@@ -27,8 +27,8 @@ from crag.core.errors import CragError
 from crag.core.runfacts import RunFacts
 from crag.core.trace import Trace
 from crag.providers.prices import Price
+from crag.runtime.circuits import OpenCircuit
 from crag.runtime.origins import is_loopback
-from crag.runtime.usage import OpenCircuit
 
 if TYPE_CHECKING:
     from crag.engine import Engine

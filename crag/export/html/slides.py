@@ -24,17 +24,8 @@ from crag.export.markdown import handed_over
 from crag.generation.citations import MARK, with_found
 from crag.ingest.reader import render_page
 from crag.messages.answers import calculation_text, check_sentence, conflict_sentences
-from crag.messages.slides import (
-    Kind,
-    Slide,
-    build_slides,
-    describe_slide,
-    outcomes,
-    shown_sources,
-    sift_strips,
-    thresholds,
-    used_pages,
-)
+from crag.messages.slide_sentences import describe_slide, outcomes
+from crag.messages.slides import Kind, Slide, build_slides, shown_sources, sift_strips, thresholds, used_pages
 from crag.storage.library import Library
 from crag.text.formats import format_score
 

@@ -24,7 +24,8 @@ from crag.core.errors import CragError
 from crag.engine import Engine
 from crag.integrations.calls import Server
 from crag.integrations.http import ask, chat, documents, models
-from crag.integrations.http.serving import Guard, Limits, ProblemReply, ServerState, problem_response
+from crag.integrations.http.problems import ProblemReply, problem_response
+from crag.integrations.http.serving import Guard, Limits, ServerState
 
 _log = logging.getLogger(__name__)
 

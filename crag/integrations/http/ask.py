@@ -26,8 +26,9 @@ from crag.export.records import EventRecord, RunRecord
 from crag.generation.conversation.rules import leading_to
 from crag.integrations.calls import Call, in_turn
 from crag.integrations.http.models import DEFAULT_STRATEGY
-from crag.integrations.http.serving import CurrentCall, GuardedRoute, Id, Problem, RequestModel, problem_of
-from crag.pipeline.executor import check_question
+from crag.integrations.http.problems import Problem, problem_of
+from crag.integrations.http.serving import CurrentCall, GuardedRoute, Id, RequestModel
+from crag.pipeline.request import check_question
 
 T = TypeVar("T")
 

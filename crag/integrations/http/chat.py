@@ -26,7 +26,8 @@ from crag.integrations.http.ask import (
     question_of,
 )
 from crag.integrations.http.models import strategies, unknown
-from crag.integrations.http.serving import CurrentCall, GuardedRoute, Problem, RequestModel
+from crag.integrations.http.problems import Problem
+from crag.integrations.http.serving import CurrentCall, GuardedRoute, RequestModel
 from crag.messages.answers import brief_text, conflict_sentences, fault_of
 from crag.messages.wording import failure_sentence, remark_sentence, unnamed_sentence
 

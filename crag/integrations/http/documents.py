@@ -17,8 +17,9 @@ from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound
 from crag.core.protocols import SearchQuery
 from crag.export.records import HitRecord
 from crag.integrations.calls import Call, in_turn
-from crag.integrations.http.serving import FORM, JSON, CurrentCall, GuardedRoute, Id, Problem, RequestModel, UploadRoute
-from crag.pipeline.executor import QUESTION_CHARS
+from crag.integrations.http.problems import Problem
+from crag.integrations.http.serving import FORM, JSON, CurrentCall, GuardedRoute, Id, RequestModel, UploadRoute
+from crag.pipeline.request import QUESTION_CHARS
 
 PAGE, MOST_A_PAGE, MOST_FILES = 100, 1_000, 100
 Outcome = Literal["added", "duplicate", "failed"]

@@ -17,8 +17,9 @@ from crag.core.protocols import embed_question
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Grade
 from crag.integrations.calls import Call, in_turn
-from crag.integrations.http.serving import JSON, CurrentCall, GuardedRoute, Problem, RequestModel
-from crag.pipeline.executor import QUESTION_CHARS
+from crag.integrations.http.problems import Problem
+from crag.integrations.http.serving import JSON, CurrentCall, GuardedRoute, RequestModel
+from crag.pipeline.request import QUESTION_CHARS
 
 CHAT, RERANK, EMBED = "crag", "crag-rerank", "crag-embed"
 DEFAULT_STRATEGY = "balanced"

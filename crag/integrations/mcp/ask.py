@@ -37,7 +37,7 @@ from crag.integrations.mcp.request import (
 from crag.messages.answers import brief_text, conflict_sentences
 from crag.messages.explanations import fate_text, missing_sentence
 from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence
-from crag.pipeline.executor import QUESTION_CHARS
+from crag.pipeline.request import QUESTION_CHARS
 from crag.text.injection import fence, fence_text, quote_for_model
 
 _STEPS: dict[Step, str] = {

@@ -56,7 +56,7 @@ from crag.integrations.mcp.request import (
 )
 from crag.messages.documents import step_text
 from crag.messages.wording import recognised_text, web_origin
-from crag.pipeline.executor import QUESTION_CHARS, check_question
+from crag.pipeline.request import QUESTION_CHARS, check_question
 from crag.text.formats import count
 from crag.text.injection import detect_injection, fence, fence_text, mask_injection, quote_for_model
 

@@ -39,7 +39,8 @@ from crag.integrations.mcp.ask import ask, explain
 from crag.integrations.mcp.library import Call, add_document, add_file, documents, grade, search
 from crag.integrations.mcp.request import ServerConfig, ServerState, line
 from crag.runtime.jobs import WorkQueue
-from crag.runtime.limits import Pace, RefusedError, Shares, bound_body, drop_when_unread
+from crag.runtime.limits import Shares
+from crag.runtime.slow_clients import Pace, RefusedError, bound_body, drop_when_unread
 from crag.text.injection import sendable
 
 WAITING = 256

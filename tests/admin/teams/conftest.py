@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from crag.admin.audit import AuditLog
+from crag.admin.links import Links
 from crag.admin.people import Identity, People, Person
 from crag.admin.roles import Actor, Role
-from crag.admin.sharing import Links
 from crag.admin.store import open_store
 from crag.admin.workspaces import Workspaces
 from crag.core.config import PeopleSettings

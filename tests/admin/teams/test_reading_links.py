@@ -5,8 +5,8 @@ import re
 import pytest
 from sqlalchemy import select, update
 
+from crag.admin.links import LONGEST, MOST, Links
 from crag.admin.roles import Actor
-from crag.admin.sharing import LONGEST, MOST, Links
 from crag.admin.store import links as table
 from crag.core.errors import AccessError, InputError
 

@@ -20,7 +20,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import StorageError
 from crag.core.runfacts import DaySpending, RunFacts
 from crag.engine import Engine
-from crag.runtime.usage import OpenCircuit
+from crag.runtime.circuits import OpenCircuit
 from crag.storage.postgres import Server
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill, spread

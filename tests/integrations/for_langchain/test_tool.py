@@ -17,7 +17,7 @@ from crag.core.types import Chunk
 from crag.engine import Engine
 from crag.generation.citations import CHARS_A_TOKEN
 from crag.integrations.langchain import crag_tool
-from crag.integrations.langchain.agents import RULES, context, evidence, sources_of
+from crag.integrations.langchain.evidence import RULES, context, evidence, sources_of
 from crag.testing.fakes import FixedRetriever, chunk_of
 from tests.support.told_model import calling, told_model
 

@@ -14,7 +14,7 @@ from crag.admin.access import Access, Caller
 from crag.engine import Engine
 from crag.integrations.http.app import app
 from crag.integrations.http.serving import HttpCall, Limits, RequestLimit, ServerState
-from crag.runtime.limits import RefusedError
+from crag.runtime.slow_clients import RefusedError
 
 ONE, TWO = Caller(number=1, workspace="alpha"), Caller(number=2, workspace="beta")
 

@@ -10,7 +10,7 @@ from crag.admin.access import Access
 from crag.engine import Engine
 from crag.integrations.http.app import app
 from crag.integrations.http.serving import Limits
-from crag.runtime.limits import Pace
+from crag.runtime.slow_clients import Pace
 from tests.support.http_server import OTHER, TOKEN
 
 

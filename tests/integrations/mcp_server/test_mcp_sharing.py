@@ -18,7 +18,7 @@ from crag.engine import Engine
 from crag.integrations.mcp import server
 from crag.integrations.mcp.request import ServerConfig
 from crag.integrations.mcp.server import BODY, Gate, LibraryServer, app
-from crag.runtime.limits import Pace
+from crag.runtime.slow_clients import Pace
 
 ALICE, BOB = "a-token-of-alice-0001", "a-token-of-bob-00002"
 ACCESS = Access([(ALICE, "default"), (BOB, "other")])
