@@ -1,4 +1,4 @@
-"""Monitor: runs over time, what changed, whether it is drift, and the runs behind every mark."""
+"""Monitor: runs over time, what changed, and the runs behind every mark."""
 
 import streamlit as st
 

@@ -21,7 +21,6 @@ from crag.core.protocols import Embedder, GradeExplainer, RetrievalEvaluator, Se
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Grade, GradePart, Passage, WebPage
-from crag.evaluation.adaptation import adapt, shipped_id
 from crag.evaluation.grading import GradeBatch, GradingService
 from crag.evaluation.refinement import likeliest
 from crag.evaluation.trigger import verdict
@@ -124,8 +123,7 @@ def explain_grade(engine: Engine, library: Library, trace: Trace, chunk_id: str)
     chunk, settings = trace.sources.get(chunk_id), trace.run_settings
     if not isinstance(chunk, Chunk):
         raise NotFoundError("This run has no such chunk.", "Choose one of the chunks listed.")
-    grade, adapted = trace.grade_of(chunk_id), adapt(engine.evaluator, library.labels.adaptation())
-    evaluator = adapted if grade is not None and grade.evaluator == adapted.id else engine.evaluator
+    grade, evaluator = trace.grade_of(chunk_id), engine.evaluator
     found = GradeExplanation(
         question=trace.meant,
         chunk=chunk,
@@ -319,7 +317,7 @@ def answer_without(engine: Engine, without: Without, *, web_on: bool) -> AnswerW
     if what.web == "known":
         sources |= {page.id: page for page in trace.pages}
     graders = {grade.evaluator for each in trace.rounds for grade in each.made if not grade.failed}
-    if set(map(shipped_id, graders)) - {engine.evaluator.id}:
+    if graders - {engine.evaluator.id}:
         settings = without_floor(settings, what.decision)
     pieces = engine.generator.answer(trace.meant, knowledge, sources, settings)
     whole = next(piece for piece in pieces if isinstance(piece, Answer))

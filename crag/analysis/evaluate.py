@@ -15,8 +15,6 @@ import crag
 from crag.analysis.metrics.metrics import ResultRow, measure_run
 from crag.analysis.metrics.results import rows_from_json, rows_to_json
 from crag.analysis.questions.sets import QUESTION_CHARS, Question, QuestionSet
-from crag.analysis.thresholds.recommend import Case, expected_relevance, with_thumbs
-from crag.analysis.whatif.entries import Entry
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import CragError, EmptyLibraryError, InputError, QuotaError, StorageError
 from crag.core.makers import Maker, about
@@ -24,7 +22,6 @@ from crag.core.protocols import RunRequest
 from crag.core.settings import Settings, StoredSettings
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.evaluation.adaptation import adapt
 from crag.pipeline.resolve import problem
 from crag.providers.prices import Price, Spent, of_day, sum_spent
 from crag.providers.registry import LOCAL
@@ -254,11 +251,6 @@ def evaluations(library: Library) -> list[Evaluation]:
     return [_evaluation(record) for record in library.evaluations.all()]
 
 
-def stored_evaluation(library: Library, id: str) -> Evaluation:
-    """Raises NotFoundError."""
-    return _evaluation(library.evaluations.get(id))
-
-
 def rows(library: Library, evaluation_id: str) -> tuple[ResultRow, ...]:
     """What is done of an evaluation, in the set's order. Raises NotFoundError.
 
@@ -269,14 +261,6 @@ def rows(library: Library, evaluation_id: str) -> tuple[ResultRow, ...]:
         return rows_from_json(f"[{','.join(texts)}]")
     except ValidationError:
         return tuple(_row(text) for text in texts)
-
-
-def labelled_cases(library: Library, evaluation_id: str) -> list[Case]:
-    """The stored runs of an evaluation, with what its question set says of what they retrieved. Raises CragError."""
-    questions = question_set(library, stored_evaluation(library, evaluation_id).set_id).questions
-    expected = {f"{evaluation_id}-{place}": each for place, each in enumerate(questions, start=1)}
-    traces = library.runs.readable(list(expected))
-    return [with_thumbs(Entry.of(each), *expected_relevance(each, expected[each.run_id]), {}) for each in traces]
 
 
 def spending(library: Library, evaluation_id: str, prices: Mapping[str, Price]) -> Spent:
@@ -366,8 +350,7 @@ def _parts(engine: Engine, library: Library, settings: Settings, config: AppConf
     plan = engine.resolve_providers(config, keys, settings)
     if plan.missing:
         raise problem(plan.missing[0])
-    own = adapt(engine.evaluator, library.labels.adaptation())
-    grader = plan.grader.endpoint.id if plan.grader.provider != LOCAL else own.id
+    grader = plan.grader.endpoint.id if plan.grader.provider != LOCAL else engine.evaluator.id
     webs = tuple(f"folder {plan.pages}" if web.provider == FOLDER else web.provider.name for web in plan.webs)
     return Parts(
         documents=library.documents.count(),

@@ -86,7 +86,6 @@ class Funnel:
     step. `graded`: whether the runs graded chunks. `checked`: questions whose citing sentences were checked.
     `elsewhere`: those whose answer says what is accepted and cites another place. `wrong`: those that cite the place
     and say nothing that is accepted. `losses` are in the set's order. `lever` is None where none is known to help.
-    `steps`: by question id the first step that a followed place did not pass, None where it passed all.
     """
 
     followed: int
@@ -94,7 +93,6 @@ class Funnel:
     losses: tuple[Followed, ...]
     left_out: Mapping[LeftOut, int]
     graded: bool
-    steps: Mapping[str, Step | None] = field(default_factory=dict)
     checked: int = 0
     elsewhere: int = 0
     wrong: int = 0
@@ -306,7 +304,6 @@ def fold(followed: Sequence[Followed], left_out: Mapping[LeftOut, int]) -> Funne
         losses=tuple(each for each in followed if each.lost is not None),
         left_out={reason: number for reason, number in left_out.items() if number},
         graded=any(each.graded for each in followed),
-        steps={each.question_id: each.lost for each in followed},
         checked=sum(each.supported is not None for each in followed if each.lost in (None, "support")),
         elsewhere=sum(each.said is True and each.miss.stage != "cited" for each in followed),
         wrong=sum(each.said is False for each in cites),

@@ -1,18 +1,13 @@
-"""Confidence intervals: bootstrap of means, Wilson of shares, order statistics, exact binomial; blind votes counted."""
+"""Confidence intervals: bootstrap of means, Wilson of shares, order statistics."""
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, floor, log, log1p, sqrt
+from math import ceil, floor, sqrt
 
 import numpy as np
 import numpy.typing as npt
-
-from crag.analysis.metrics.metrics import ResultRow
 
 SEED = 20_240_129
 """Of all resampling: the same rows give the same interval."""
@@ -103,78 +98,3 @@ def quantile(values: Sequence[float], part: float) -> Estimate:
     if low < 1 or high > count:
         return Estimate(at, of=count)
     return Estimate(at, ranked[low - 1], ranked[high - 1], count)
-
-
-def binomial_tail(hits: int, of: int, chance: float) -> float:
-    """The exact chance of at most `hits` hits in `of` independent draws, each one with `chance` (within 0..1)."""
-    if hits >= of:
-        return 1.0
-    step = np.arange(hits, dtype=np.float64)
-    logs = np.log((of - step) / (step + 1)) + log(chance) - log1p(-chance)
-    return min(1.0, float(np.exp(of * log1p(-chance) + np.concatenate(([0.0], np.cumsum(logs)))).sum()))
-
-
-def upper_bound(hits: int, of: int, error: float) -> float:
-    """The exact one-sided upper bound of a share (Clopper and Pearson 1934), exceeded with a chance of `error` at most.
-
-    1 where every draw is a hit, or there is none.
-    """
-    low, high = 0.0, 1.0
-    while hits < of and high - low > 1e-6:
-        middle = (low + high) / 2
-        low, high = (middle, high) if binomial_tail(hits, of, middle) > error else (low, middle)
-    return high
-
-
-_MARKS = re.compile(r"(?<!\s)\s*+\[\d{1,3}\]")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
-    """How many prefer the first's answer, the second's, both and neither.
-
-    `preferred`: the second's share of the votes that decide between the two, with Wilson's interval.
-    """
-
-    first: int
-    second: int
-    both: int
-    neither: int
-    preferred: Estimate
-
-    @property
-    def votes(self) -> int:
-        return self.first + self.second + self.both + self.neither
-
-
-def same_answer(one: ResultRow, other: ResultRow) -> bool:
-    """Whether both give the same answer, but for the numbers of citations."""
-    said = [(" ".join(_MARKS.sub("", row.answer).split()), row.short_answer, row.abstained) for row in (one, other)]
-    return bool(said[0][0]) and said[0] == said[1]
-
-
-def vote_pairs(first: Sequence[ResultRow], second: Sequence[ResultRow]) -> list[tuple[ResultRow, ResultRow]]:
-    """The questions that both ended with answers that differ, in the first's order."""
-    theirs = {row.question_id: row for row in second}
-    pairs = [(row, theirs[row.question_id]) for row in first if row.question_id in theirs]
-    return [(one, other) for one, other in pairs if not (one.problem or other.problem) and not same_answer(one, other)]
-
-
-def left_of(pair: tuple[str, str], question_id: str) -> str:
-    """The evaluation whose answer stands left: drawn by a hash, so a reload and another person see the same."""
-    ids = sorted(pair)
-    drawn = hashlib.sha256("\n".join((*ids, question_id)).encode()).digest()[0]
-    return ids[drawn % 2]
-
-
-def tally(pair: tuple[str, str], votes: Mapping[str, str]) -> Tally:
-    """Count votes, which are ids of the pair, "both" or "neither", by question id."""
-    counts = Counter(votes.values())
-    first, second = counts[pair[0]], counts[pair[1]]
-    return Tally(
-        first=first,
-        second=second,
-        both=counts["both"],
-        neither=counts["neither"],
-        preferred=share(second, first + second),
-    )

@@ -1,7 +1,4 @@
-"""The command that measures: asks a set of questions under several strategies, and shows how far it is while it runs.
-
-With `--against` it compares the evaluation with a baseline, as lines, records and a report, and its exit code.
-"""
+"""The command that measures: asks a set of questions under one or more strategies, and compares what comes of it."""
 
 from __future__ import annotations
 
@@ -15,15 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from crag.analysis import evaluate as evaluation
-from crag.analysis.evaluate import rows, stored_evaluation
 from crag.analysis.funnel import Funnel, trace_funnel
 from crag.analysis.metrics.metrics import ResultRow
-from crag.analysis.metrics.results import Cell, Difference, Mean, Result, compare_results, summed_up
+from crag.analysis.metrics.results import Cell, Difference, Mean, Result, compare_results, flat, read_results, summed_up
 from crag.analysis.questions.adapters import csv_export, json_export
 from crag.analysis.questions.sets import Question, QuestionSet, read_set
-from crag.analysis.regression import Change, Measured, Regression, check_set, compare, read_baseline, to_cells
-from crag.analysis.thresholds.guarantee import Certificate, Promise, Shortfall, certify, tally_cases
-from crag.analysis.thresholds.recommend import Case
 from crag.cli.options import Place, Providers, Run, check_target, interruptible, read_file, write_results
 from crag.cli.output import Options, Output, plain
 from crag.core.errors import (
@@ -31,38 +24,29 @@ from crag.core.errors import (
     CancelledError,
     EmptyLibraryError,
     InputError,
-    NotFoundError,
     SettingsError,
 )
 from crag.core.protocols import RunRequest
-from crag.core.settings import Settings
 from crag.core.types import Action
-from crag.export.explanations import FunnelRecord, regression_record, report
+from crag.export.explanations import FunnelRecord
 from crag.messages.evaluations import (
     TITLES,
     UNTIMED,
     beside_sentence,
-    change_text,
     difference_sentence,
     funnel_sentence,
-    left_out_notes,
     left_out_sentence,
-    place_text,
-    regression_sentence,
-    stages_text,
 )
 from crag.messages.providers import cost_text
-from crag.messages.tuning import ASSUMPTION, guarantee_sentence, left_out_text, no_promise_text
 from crag.providers.prices import Spent
 from crag.providers.prices import table as price_table
-from crag.storage.library import Library
 from crag.text.formats import count
 
 if TYPE_CHECKING:
     from crag.engine import Engine
 
 MAIN = """
-first_source_recall first_page_precision first_page_recall first_page_reciprocal_rank first_holds acted_holds
+right first_source_recall first_page_precision first_page_recall first_page_reciprocal_rank first_holds acted_holds
 acted_right rewrite_helped evidence_answer evidence_page evidence_source evidence_words answer_holds answer_f1
 faithfulness attributed unsupported question_covered topics_covered abstained abstention_right searches calls
 failed_calls seconds remembered input_tokens output_tokens
@@ -147,12 +131,6 @@ def difference_record(first: Column, second: Column, difference: Difference) -> 
     return {"kind": "difference", **between, **asdict(difference), "sentence": difference_sentence(difference)}
 
 
-def guarantee_record(found: Certificate | Shortfall) -> dict[str, Any]:
-    """Whether a pair is certified, the pairs or what is missing, the counts and the same in words."""
-    said = {"sentence": guarantee_sentence(found), "assumption": ASSUMPTION}
-    return {"certified": isinstance(found, Certificate), **asdict(found), **said}
-
-
 def _describe_action(column: Column, action: Action) -> str:
     counts = column.result.actions[str(action)]
     total = sum(counts.values())
@@ -173,12 +151,14 @@ def _number(name: str, value: float) -> str:
 
 SAMPLE = "sample"
 SHOWN_PROBLEMS = 10
+SHOWN_LOST = 20
+"""Questions that got worse and are listed; --json has all."""
 BAR = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked(Options):
-    """Which questions are asked, where the rows go besides the library, and what is to be certified."""
+    """Which questions are asked, and where the rows go besides the library."""
 
     limit: Annotated[int | None, Option(metavar="N", min=1, help="only the first N questions")] = None
     restart: Annotated[
@@ -187,16 +167,10 @@ class _Asked(Options):
     ] = False
     csv: Annotated[Path | None, Option(metavar="FILE", help="write one row a question and strategy as CSV")] = None
     json_file: Annotated[Path | None, Option(metavar="FILE", help="the same as JSON")] = None
-    certify: Annotated[
-        float | None,
-        Option(metavar="SHARE", help="certify thresholds: of the questions called CORRECT at most this share is wrong"),
+    baseline: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="compare with these results, which --json-file wrote; 1 where answers got worse"),
     ] = None
-    confidence: Annotated[float, Option(metavar="SHARE", help="with --certify: how surely")] = 0.95
-
-    @property
-    def promise(self) -> Promise | None:
-        """What is to be certified, if anything. Raises SettingsError."""
-        return None if self.certify is None else Promise(target=self.certify, confidence=self.confidence)
 
 
 def evaluate(
@@ -207,7 +181,6 @@ def evaluate(
         ),
     ],
     asked: _Asked,
-    against: Against,
     run: Run,
     place: Place,
     providers: Providers,
@@ -217,12 +190,12 @@ def evaluate(
     ] = None,
 ) -> int:
     """Strategies one after another, then a table of all, and where answers are lost. 0 if every run ended, 1 if some
-    failed, or if --fail-if-worse finds that answers got worse. A question is right if the answer says what is accepted;
-    without an accepted answer, if the expected page is cited; an unanswerable one, if it is refused."""
+    failed, or if answers got worse since --baseline: the whole interval of the difference in right answers lies below
+    zero. A question is right if the answer says what is accepted; without an accepted answer, if it is from the
+    expected page; an unanswerable one, if it is refused."""
     strategies = list(dict.fromkeys([run.strategy, *(more or ())]))
-    settings, promise = {name: run.settings(name) for name in strategies}, asked.promise
-    against.check(strategies)
-    for file in (asked.csv, asked.json_file, against.report):
+    settings = {name: run.settings(name) for name in strategies}
+    for file in (asked.csv, asked.json_file):
         check_target(file)
     where = place.existing
     with interruptible() as cancel, providers.opened() as engine:
@@ -230,7 +203,7 @@ def evaluate(
         if not library.documents.count():
             raise EmptyLibraryError("There is no document to ask about.", f"Add one: {PROGRAM} index FILE.pdf")
         set_id, prices = evaluation.add_set(library, found), price_table(engine.config.providers.prices)
-        baseline = against.baseline(library, set_id, found.questions, run.strategy)
+        before = _read_baseline(asked.baseline, strategies, found.questions) if asked.baseline else []
         done = []
         for name in strategies:
             asking = RunRequest("", name, where, settings=settings[name], allowed=output.approved, cancel=cancel)
@@ -242,14 +215,8 @@ def evaluate(
                 Column(id=id, strategy=name, rows=answered, result=summed_up(answered), funnel=funnel, spent=cost)
             )
         _tell(done, output)
-        if promise is not None:
-            for column in done:
-                _certify(
-                    column, evaluation.labelled_cases(library, column.id), settings[column.strategy], promise, output
-                )
-        sides = [Measured.of(evaluation.stored_evaluation(library, each.id), each.rows, each.funnel) for each in done]
-        _export([cells for side in sides for cells in to_cells(side)], asked, output)
-        worse = baseline is not None and against.conclude(baseline, sides[0], found.questions, output)
+        _export([flat(row) for column in done for row in column.rows], asked, output)
+        worse = bool(before) and _is_worse(before, done[0], output)
     return 1 if worse or any(row.problem for column in done for row in column.rows) else 0
 
 
@@ -314,19 +281,45 @@ def _tell(done: list[Column], output: Output) -> None:
         output.line(line)
 
 
-def _certify(column: Column, cases: Sequence[Case], settings: Settings, promise: Promise, output: Output) -> None:
-    """The certified pair, or what is missing for one."""
-    about = {"kind": "guarantee", "id": column.id, "strategy": column.strategy}
-    if not output.json:
-        output.line(f"\nCertified thresholds, {column.strategy}:")
-    if why := no_promise_text(settings):
-        output.show({**about, "certified": False, "sentence": why}, why)
-        return
-    found = certify(tally_cases(cases, settings), promise)
-    output.show({**about, **guarantee_record(found)}, guarantee_sentence(found))
-    if not output.json:
-        for line in filter(None, (left_out_text(found.counted), ASSUMPTION)):
-            output.line(line)
+def _read_baseline(file: Path, strategies: Sequence[str], questions: Sequence[Question]) -> list[ResultRow]:
+    """Earlier results of the questions that are asked now, word for word. Raises SettingsError."""
+    if len(strategies) > 1:
+        raise SettingsError("With --baseline one strategy is evaluated.", "Give the command once for each strategy.")
+    asked = {question.id: question.question for question in questions}
+    try:
+        rows = read_results(read_file(file, "Give a file that --json-file wrote."), strategies[0])
+    except InputError as error:
+        raise SettingsError(error.message, error.remedy) from error
+    same = [row for row in rows if asked.get(row.question_id) == row.question]
+    if all(row.right is None for row in same):
+        raise SettingsError(
+            "The baseline says of none of these questions whether it was answered rightly.",
+            "Give a baseline of the same questions, with expected answers, sources or pages.",
+        )
+    return same
+
+
+def _is_worse(before: Sequence[ResultRow], now: Column, output: Output) -> bool:
+    """Show the difference to a baseline and the questions that are no longer right; whether answers got worse."""
+    found = compare_results(before, now.rows, names=("the baseline", now.strategy))
+    worse = found["right"].high is not None and found["right"].high < 0
+    was = {row.question_id: row.right for row in before}
+    lost = [row for row in now.rows if row.right is False and was.get(row.question_id) is True]
+    won = sum(row.right is True and was.get(row.question_id) is False for row in now.rows)
+    verdict = "Worse than the baseline" if worse else "Not worse than the baseline"
+    if output.json:
+        listed = [{"question_id": row.question_id, "question": row.question, "run": row.run_id} for row in lost]
+        compared = [asdict(found[name]) for name in MAIN if name in found and found[name].pairs]
+        output.record({"kind": "baseline", "worse": worse, "lost": listed, "won": won, "differences": compared})
+        return worse
+    lines = difference_lines([found[name] for name in MAIN if name in found and found[name].pairs])
+    for line in ("", *lines, "", f"{verdict}: {count(len(lost), 'question')} lost, {won:,} won."):
+        output.line(line)
+    for row in lost[:SHOWN_LOST]:
+        output.line(f"  {plain(row.question)}")
+    if len(lost) > SHOWN_LOST:
+        output.line(f"  and {len(lost) - SHOWN_LOST:,} more")
+    return worse
 
 
 def _export(tables: Sequence[Mapping[str, Cell]], asked: _Asked, output: Output) -> None:
@@ -338,91 +331,3 @@ def _export(tables: Sequence[Mapping[str, Cell]], asked: _Asked, output: Output)
             continue
         write_results(file, written(columns, cells))
         output.note(f"{len(tables):,} rows written to {file}")
-
-
-# ---- against a baseline ----------------------------------------------------------------------------------------------
-
-SHOWN = 20
-"""Questions shown of each kind; the report has more."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Against(Options):
-    """What an evaluation is compared with, and what comes of it."""
-
-    against: Annotated[
-        str | None,
-        Option(
-            metavar="BASELINE",
-            help="compare with this evaluation of the same questions: an id, or a file that --json-file wrote",
-        ),
-    ] = None
-    fail_if_worse: Annotated[
-        bool,
-        Option(
-            "--fail-if-worse",
-            help="exit with 1 where the whole 95 % interval of the difference in right answers lies below zero",
-        ),
-    ] = False
-    report: Annotated[Path | None, Option(metavar="FILE.md", help="write the comparison as Markdown")] = None
-
-    def check(self, strategies: Sequence[str]) -> None:
-        """Raises SettingsError for options that don't fit together."""
-        if self.against is None and (self.fail_if_worse or self.report is not None):
-            raise SettingsError(
-                "--fail-if-worse and --report compare with a baseline, and none is named.", "Name it by --against."
-            )
-        if self.against is not None and len(strategies) > 1:
-            raise SettingsError("With --against one strategy is evaluated.", "Give the command once for each strategy.")
-
-    def baseline(self, library: Library, set_id: str, questions: Sequence[Question], strategy: str) -> Measured | None:
-        """The baseline, None where none is named. Raises SettingsError where it can't be compared with."""
-        if self.against is None:
-            return None
-        try:
-            found = _read(self.against, library, strategy)
-            check_set(found, set_id, questions)
-        except (InputError, NotFoundError) as error:
-            raise SettingsError(error.message, error.remedy) from error
-        return found
-
-    def conclude(self, baseline: Measured, candidate: Measured, questions: Sequence[Question], output: Output) -> bool:
-        """Say and write what became of the questions; whether the command fails by it. Raises SettingsError."""
-        try:
-            found = compare(baseline, candidate, questions)
-        except InputError as error:
-            raise SettingsError(error.message, error.remedy) from error
-        if output.json:
-            output.record(regression_record(found))
-        else:
-            for line in ("", *lines(found)):
-                output.line(line)
-        if self.report is not None:
-            write_results(self.report, report(found).encode("utf-8", "replace"))
-            output.note(f"the report was written to {self.report}")
-        return self.fail_if_worse and found.is_worse
-
-
-def _read(named: str, library: Library, strategy: str) -> Measured:
-    """Raises InputError and NotFoundError."""
-    path = Path(named)
-    if path.suffix or path.exists():
-        return read_baseline(read_file(path, "Give a file that --json-file wrote, or an evaluation's id."), strategy)
-    return Measured.of(stored_evaluation(library, named), rows(library, named), trace_funnel(library, named))
-
-
-def lines(found: Regression) -> list[str]:
-    """The verdict and its notes, then the questions that got worse, then those that got better."""
-    said = [regression_sentence(found), *left_out_notes(found)]
-    for title, changes in (("Worse", found.worse), ("Better", found.better)):
-        said.append(f"{title}: {count(len(changes), 'question')}")
-        said += [f"  {plain(_line(change))}" for change in changes[:SHOWN]]
-        if len(changes) > SHOWN:
-            said.append(f"  and {len(changes) - SHOWN:,} more, in the report")
-    return said
-
-
-def _line(change: Change) -> str:
-    place = place_text(change)
-    parts = [f"{change_text(change)}.", f"Expected: {place}." if place else "", stages_text(change)]
-    return " ".join(filter(None, (f"{change.question.question}:", *parts)))

@@ -44,7 +44,6 @@ _MODULES = {
         "snapshot": "Keep the documents of a library as they are now, as a version to compare with and to go back to.",
         "snapshots": "List the versions of a library, or compare the documents of two.",
         "rollback": "Put the documents of a library back as a snapshot has them.",
-        "adapt": "Learn from a library's labels how its scores should be corrected; --apply uses it, --remove stops.",
     },
     "ask": {
         "search": "Find the chunks nearest to a question; nothing is graded.",

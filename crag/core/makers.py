@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-_LOCAL = re.compile(r"local-\d+(\+[0-9a-f]+)?")
+_LOCAL = re.compile(r"local-\d+")
 SERVED = ("openai-compatible", "openai", "reranker", "gguf")
 
 
@@ -44,8 +44,7 @@ class Maker:
             role, rest = "", id
         provider, _, name = rest.partition(":")
         if provider not in SERVED:
-            local = _LOCAL.fullmatch(id)
-            named = f"the {'adapted ' if local[1] else ''}local evaluator" if local else id
+            named = "the local evaluator" if _LOCAL.fullmatch(id) else id
             return cls(model=named or "the evaluator")
         model, at, host = name.rpartition("@")
         if not at or provider == "openai":

@@ -116,8 +116,7 @@ class Grade:
     Exactly one of `score` and `error` is set. `instead_of`: the evaluator that was to grade it, and `why` how that
     failed. Both `error` and `why` are sentences, or what is said of `who`, the id of a model. `failed_before`: so
     many times it had failed when it was given up for this run; 0 where it was asked. `fault`: what kind of failure it
-    was (`crag.core.errors.Reason`), where that is known. `unadapted`: the evaluator's shipped score, where what it
-    learned from a workspace's labels made it this one.
+    was (`crag.core.errors.Reason`), where that is known.
     """
 
     passage_id: str
@@ -132,7 +131,6 @@ class Grade:
     who: str = ""
     failed_before: int = 0
     fault: Reason | Literal[""] = ""
-    unadapted: float | None = None
 
     def __post_init__(self) -> None:
         if (self.score is None) == (self.error is None):
@@ -191,15 +189,11 @@ class SetReadings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetGrade:
-    """How likely all retrieved texts together answer the question, 0..1, and what that rests on.
-
-    `unadapted`: the shipped score, where what the evaluator learned from a workspace's labels made it this one.
-    """
+    """How likely all retrieved texts together answer the question, 0..1, and what that rests on."""
 
     score: float
     readings: SetReadings
     evaluator: str = ""
-    unadapted: float | None = None
 
     @property
     def grade(self) -> Grade:

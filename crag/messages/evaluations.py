@@ -1,15 +1,11 @@
-"""Sentences about evaluations: names of measures, differences, where answers are lost, and a baseline compared."""
+"""Sentences about evaluations: names of measures, differences, and where answers are lost."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from crag.analysis.evaluate import Evaluation
 from crag.analysis.funnel import STEPS, Followed, Funnel, LeftOut, Step
-from crag.analysis.intervals import LEVEL, Tally
+from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.results import STEP_SECONDS, Difference
-from crag.analysis.questions.adapters import UNANSWERABLE
-from crag.analysis.regression import Aspect, Change, Regression, Stage
 from crag.core.makers import name_in_sentence
 from crag.messages.explanations import change_sentence, miss_sentence, setting_text
 from crag.messages.wording import stored_sentence
@@ -22,6 +18,7 @@ UNTIMED = (
 UNSCORED = "The answer can't be scored: each accepted answer is an explanation, or has no words that count."
 
 TITLES = {
+    "right": "Right answer or page",
     "first_source_precision": "Precision by source, first retrieval",
     "first_source_recall": "Recall by source, first retrieval",
     "first_source_reciprocal_rank": "MRR by source, first retrieval",
@@ -65,11 +62,10 @@ TITLES = {
     "output_tokens": "Tokens out",
 }
 """Every measure that is averaged over questions, by its column."""
-PAIRED = {"right": "Right answer or page", "cited": "Expected page cited"}
-"""What is compared with a baseline besides."""
 
 _LAST = "Of the last retrieval, on which the action rests."
 NOTES = {
+    "right": "The answer says an accepted answer, or is from an expected page; what has no answer is refused.",
     "acted_page_precision": f"The share of chunks from expected pages. {_LAST}",
     "acted_page_recall": f"The share of expected pages found. {_LAST}",
     "acted_page_reciprocal_rank": f"1 / rank of the first chunk from an expected page. {_LAST}",
@@ -109,7 +105,7 @@ NOTES = {
 
 def title_of(measure: str) -> str:
     """A measure's title; a step's time is named by the step."""
-    return f"Seconds: {STEP_SECONDS[measure]}" if measure in STEP_SECONDS else (TITLES | PAIRED).get(measure, measure)
+    return f"Seconds: {STEP_SECONDS[measure]}" if measure in STEP_SECONDS else TITLES.get(measure, measure)
 
 
 def difference_sentence(found: Difference, *, rough: bool = True) -> str:
@@ -129,19 +125,6 @@ def difference_sentence(found: Difference, *, rough: bool = True) -> str:
         f"the {LEVEL}% interval of the difference, {found.low:.3g} to {found.high:.3g}, {zero}."
     )
     return f"{said} {ROUGH}" if rough and found.rough else said
-
-
-def tally_sentence(found: Tally, names: tuple[str, str]) -> str:
-    """How people voted between two, and how often the second is preferred."""
-    said = f"Of {count(found.votes, 'vote')}, {found.first:,} for {names[0]}, {found.second:,} for {names[1]}, "
-    said += f"{found.both:,} for both, {found.neither:,} for neither."
-    preferred = found.preferred
-    if preferred.value is None or preferred.low is None or preferred.high is None:
-        return f"{said} None decides between the two."
-    share = f"{preferred.value:.0%} of the {preferred.of:,} that decide"
-    return (
-        f"{said} {names[1]} is preferred in {share} ({LEVEL} % interval {preferred.low:.0%} to {preferred.high:.0%})."
-    )
 
 
 def parts_sentence(evaluation: Evaluation) -> str:
@@ -268,103 +251,3 @@ def loss_sentence(loss: Followed) -> str:
     if loss.lost == "support":
         said = f"{said[:-1]}, but does not support what the answer says of it."
     return " ".join(filter(None, (said, change_sentence(loss.miss))))
-
-
-DOCUMENTS_CHANGED = "The documents changed between the two, so a difference may come from them."
-DOCUMENTS_UNKNOWN = "Which documents the baseline was measured on was not recorded."
-PASSED, UNFOLLOWED = "Passed every step", "Not followed"
-
-_LOST_BY_ASPECT: Mapping[Aspect, str] = {
-    "ended": "the run fails now",
-    "right": "the answer is no longer right",
-    "answered": "refused now",
-    "cited": "the expected page is no longer cited",
-}
-_GAINED: Mapping[Aspect, str] = {
-    "ended": "the run no longer fails",
-    "right": "the answer is right now",
-    "answered": "answered now",
-    "cited": "the expected page is cited now",
-}
-
-
-def verdict(found: Regression) -> str:
-    """Worse, better or neither, in a word or two."""
-    if found.is_worse:
-        return "Worse"
-    return "Better" if found.right.low is not None and found.right.low > 0 else "No certain difference"
-
-
-def regression_sentence(found: Regression) -> str:
-    """The shares of right answers before and now, with the interval of their difference."""
-    right = found.right
-    if right.first is None or right.second is None or right.value is None:
-        return "Nothing tells whether a question was answered rightly in both: the runs that say so were deleted."
-    shares = f"{right.second:.1%} of {count(right.pairs, 'labelled question')} right, {right.first:.1%} before"
-    if right.low is None or right.high is None:
-        return f"{verdict(found)}: {shares}. One question has no interval."
-    rough = f" {ROUGH}" if right.rough else ""
-    said = f"difference {signed_share(right.value)}, {LEVEL} % interval {interval_text(right)}"
-    return f"{verdict(found)}: {shares}; {said}.{rough}"
-
-
-def interval_text(found: Difference) -> str:
-    """Of a share's difference, in percentage points."""
-    if found.low is None or found.high is None:
-        return "unknown"
-    return f"{signed_share(found.low)} to {signed_share(found.high)}"
-
-
-def signed_share(value: float) -> str:
-    """A difference of shares in percentage points with its sign."""
-    return f"{100 * value:+.1f} points".replace("-", "−") if value else "0 points"
-
-
-def left_out_notes(found: Regression) -> list[str]:
-    """What is to be known beside the figures."""
-    return [
-        said
-        for said in (
-            DOCUMENTS_CHANGED if found.same_documents is False else "",
-            DOCUMENTS_UNKNOWN if found.same_documents is None else "",
-            f"{count(found.unlabelled, 'question')} without a label can't be called right or wrong."
-            if found.unlabelled
-            else "",
-            f"Of {count(found.unknown, 'labelled question')} one side does not tell: the run was deleted."
-            if found.unknown
-            else "",
-        )
-        if said
-    ]
-
-
-def change_parts(change: Change) -> tuple[tuple[str, bool], ...]:
-    """What a question lost, each with False, then what it gained, each with True."""
-    lost, gained = dict(_LOST_BY_ASPECT), dict(_GAINED)
-    if UNANSWERABLE in change.question.labels:
-        lost["right"], gained["right"] = "answered now, though nothing answers it", "rightly refused now"
-    return (*((lost[each], False) for each in change.lost), *((gained[each], True) for each in change.gained))
-
-
-def change_text(change: Change) -> str:
-    """The same as a part of a sentence."""
-    return "; ".join(said for said, _ in change_parts(change))
-
-
-def place_text(change: Change) -> str:
-    """The expected document and pages, "" where the set names none."""
-    pages = ", ".join(f"p. {page}" for page in change.question.pages)
-    return ", ".join(filter(None, (" or ".join(change.question.sources), pages)))
-
-
-def stage_text(stage: Stage) -> str:
-    """Where an expected place was lost."""
-    titles: Mapping[Step, str] = LOST_TITLES
-    return PASSED if stage == "passed" else UNFOLLOWED if stage == "unknown" else titles[stage]
-
-
-def stages_text(change: Change) -> str:
-    """Where the expected place is lost now and was before; "" where it was followed in neither."""
-    if change.before == change.now == "unknown":
-        return ""
-    return f"Now: {stage_text(change.now)}. Before: {stage_text(change.before)}."

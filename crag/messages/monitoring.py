@@ -1,4 +1,4 @@
-"""Sentences about many runs: what the Monitor page says at its top, drift, and changes on the time axis."""
+"""Sentences about many runs: what the Monitor page says at its top, and changes on the time axis."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from math import sqrt
 
 from crag.analysis.intervals import Estimate, quantile
-from crag.analysis.monitoring.drift import FEWEST, FEWEST_BEFORE, Drift
 from crag.analysis.monitoring.figures import Chosen, failures, faithfulness, gaps, rewrites, spending, web_rate
 from crag.core.runfacts import HERE, RunFacts
 from crag.providers.registry import title
@@ -18,7 +17,8 @@ MOST_REWRITES = 0.5
 """With more rewritten queries per question, the documents may not cover the questions."""
 _POINTS = 0.05
 """A smaller difference of rates is no change."""
-_SLOWER = 1.5
+_SLOWER, _COMPARED = 1.5, 100
+"""So many times slower is a change, against at least so many runs of the weeks before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,37 +30,22 @@ class Said:
     mark: str = ""
 
 
-def compose_sentences(found: Chosen, weeks: Sequence[Sequence[Drift]]) -> list[Said]:
-    """Those that warn first; without runs, one that says so. `weeks`: the tests of this week and of the one before.
-
-    What moved last week is reported as long as this week's runs show nothing else.
-    """
-    runs, drifts = found.runs, [_choose_drift(each) for each in zip(*weeks[:2], strict=True)]
+def compose_sentences(found: Chosen) -> list[Said]:
+    """Those that warn first; without runs, one that says so."""
+    runs = found.runs
     if not runs:
         return [Said("No runs in this period. Choose a longer period or fewer filters.")]
     made = [
         _runs(runs),
         _web(found),
         _rewritten(found),
-        *(_drift_sentence(each) for each in drifts if each.verdict in ("drift", "slight")),
         *_failure_sentences(found),
         _speed(found),
         *_cost(runs),
         *_faithful(found),
         *_gaps(runs),
     ]
-    quiet = _quiet(drifts)
-    made += [quiet] if quiet else []
     return sorted(made, key=lambda each: not each.warns)
-
-
-def _choose_drift(newest: Sequence[Drift]) -> Drift:
-    """This week's test of one thing, or last week's, where that one found something and this one has not."""
-    return next((each for each in newest if each.verdict in ("drift", "slight")), newest[0])
-
-
-def _drift_sentence(drift: Drift) -> Said:
-    return Said(drift_sentence(drift), drift.verdict == "drift", f"weekly|{drift.since.date().isoformat()}")
 
 
 def _runs(runs: Sequence[RunFacts]) -> Said:
@@ -119,7 +104,7 @@ def _speed(found: Chosen) -> Said:
         return Said("No run recorded its time.")
     text = f"Half of the runs took {format_duration(half)} or less, 95% took {format_duration(most)} or less"
     earlier = quantile(before, 0.95).value
-    if earlier and len(before) >= FEWEST_BEFORE and most > _SLOWER * earlier:
+    if earlier and len(before) >= _COMPARED and most > _SLOWER * earlier:
         return Said(f"{text}; in the weeks before, {format_duration(earlier)}.", True, "step|run|p95")
     return Said(f"{text}.", mark="step|run|p95")
 
@@ -149,56 +134,6 @@ def _gaps(runs: Sequence[RunFacts]) -> list[Said]:
     if not unanswered:
         return []
     return [Said(f"{count(unanswered, 'run')} found no answer in the documents.", mark="gaps")]
-
-
-_NAMED = {"scores": "The chunks' scores", "actions": "The mix of actions", "web": "The web rate"}
-
-
-def _quiet(drifts: Sequence[Drift]) -> Said | None:
-    """The sentence for a time without drift, or with too few runs; None where something moved."""
-    if any(each.verdict in ("drift", "slight") for each in drifts):
-        return None
-    steady = [each for each in drifts if each.verdict == "none"]
-    if steady:
-        most = max(steady, key=lambda each: each.runs)
-        return Said(
-            f"No drift in the week of {format_day(most.since.isoformat())}: scores, actions and web searches in "
-            f"{most.runs:,} runs match the four weeks before."
-        )
-    return Said(drift_sentence(max(drifts, key=lambda each: each.runs))) if drifts else None
-
-
-def drift_sentence(drift: Drift) -> str:
-    """The test's result for a week, with the size of the difference."""
-    if drift.verdict == "few":
-        lacking = f"{drift.runs:,} of {FEWEST} in the week of {format_day(drift.since.isoformat())}"
-        if drift.runs >= FEWEST:
-            lacking = f"{drift.runs_before:,} of {FEWEST_BEFORE} in the four weeks before"
-        return f"Too few runs to test for drift: {lacking}."
-    if drift.verdict == "none":
-        return f"{_NAMED[drift.what]}: no drift, {drift.runs:,} runs against {drift.runs_before:,}."
-    week = f"in the week of {format_day(drift.since.isoformat())}"
-    size = "" if drift.verdict == "drift" else " slightly"
-    return f"{_NAMED[drift.what]} changed{size} {week}: {_difference(drift)}."
-
-
-def _difference(drift: Drift) -> str:
-    if drift.what == "scores":
-        now, before = drift.now["median"], drift.before["median"]
-        lower = drift.lower if drift.lower >= 0.5 else 1 - drift.lower
-        word = "lower" if drift.lower >= 0.5 else "higher"
-        return f"the median was {before:.2f} and is {now:.2f}; this week's score is {word} in {lower:.0%} of pairs"
-    name = max(drift.now, key=lambda each: abs(drift.now[each] - drift.before[each]))
-    what = "of the runs" if drift.what == "actions" else ""
-    shown = f"{name} {drift.now[name]:.0%}" if drift.what == "actions" else f"{drift.now[name]:.0%}"
-    return " ".join(filter(None, (shown, what))) + f", {drift.before[name]:.0%} in the four weeks before"
-
-
-def drift_word(found: Drift) -> str:
-    """The verdict in a word or two, with the size of a difference."""
-    if found.verdict in ("few", "none"):
-        return {"few": "too few runs", "none": "no change"}[found.verdict]
-    return f"{'slight, ' if found.verdict == 'slight' else ''}{100 * found.effect:.0f} points"
 
 
 def change_sentence(kind: str, what: str) -> str:

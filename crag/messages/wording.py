@@ -202,18 +202,11 @@ def _reason(decision: Decision) -> str:
     return reason + "."
 
 
-def correction_sentence(unadapted: float) -> str:
-    """That a score is not the shipped one, and what that is."""
-    return f"Corrected from {unadapted:.2f} by what the evaluator learned from this workspace's labels."
-
-
 def set_sentence(together: SetGrade) -> str:
     """What the score of the chunks as a set rests on."""
     readings = together.readings
     absent = [word for word in readings.absent if word not in readings.years]
     said = [f"The best chunk scores {readings.best:.2f}."]
-    if together.unadapted is not None:
-        said = [correction_sentence(together.unadapted), f"The best chunk scores {readings.best:.2f} as shipped."]
     if readings.years:
         said.append(f"No chunk has the year {join_names(readings.years, 'or')}.")
     if absent:

@@ -21,7 +21,6 @@ from crag.core.protocols import (
     WebSearch,
 )
 from crag.core.types import Grade, RetrievedChunk, Step
-from crag.evaluation.adaptation import adapt
 from crag.evaluation.grading import CachedStripGrader, GradeBatch, GradingService
 from crag.evaluation.llm import LLM
 from crag.evaluation.refinement import LlmStripSelector
@@ -109,7 +108,7 @@ def build_pipeline(
     plan = resolve_providers(config, keys, settings, given_web=given_web)
     problems: Problems = [(each.step, problem(each)) for each in plan.missing]
     chat = _chat(plan, config, meter)
-    inner, adapted = local.evaluator, adapt(local.evaluator, library.labels.adaptation())
+    inner = local.evaluator
 
     def failed(error: ProviderError) -> None:
         emitter.enqueue(ev.Failed.of(error, meter.step, emitter.now()))
@@ -117,7 +116,6 @@ def build_pipeline(
     checked = guard_evaluator(inner, failed)
     grades = GradeBatch(library.cache)
     scorer = GradingService(checked, grades)
-    own = scorer if adapted is inner else GradingService(guard_evaluator(adapted, failed), grades)
     outside = _evaluators(plan, chat, local.evaluator, meter, problems)
 
     def report(failed: Grade) -> None:
@@ -125,7 +123,9 @@ def build_pipeline(
         event = ev.Failed.of(error, meter.step, emitter.now(), "local evaluator", scorer.id)
         emitter.enqueue(replace(event, reason=failed.fault or event.reason))
 
-    evaluator, support = (GradingService(each, grades, checked, report) for each in outside) if outside else (own, None)
+    evaluator, support = scorer, None
+    if outside:
+        evaluator, support = (GradingService(each, grades, checked, report) for each in outside)
     rules = RuleContextualizer()
     rewriter = local.rewriter if isinstance(local.rewriter, KeywordRewriter) else GuardedRewriter(local.rewriter)
     rewriters = [LlmRewriter(chat), rewriter] if chat else [rewriter]
@@ -150,7 +150,7 @@ def build_pipeline(
         evaluator=evaluator,
         strip_evaluator=scorer if outside else None,
         strip_grader=CachedStripGrader(inner, grades) if isinstance(inner, StripGrader) else None,
-        set_grader=adapted if isinstance(adapted, SetGrader) and not outside else None,
+        set_grader=inner if isinstance(inner, SetGrader) and not outside else None,
         hold_grades=grades.hold,
         selector=LlmStripSelector(chat) if chat else None,
         rewriter=FallbackRewriter(rewriters, emitter),

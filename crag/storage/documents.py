@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from types import MappingProxyType
@@ -224,12 +224,6 @@ class Documents:
         if row is None:
             raise NotFoundError(f"There is no chunk {id} in this library.")
         return store.chunk_of(row)
-
-    def existing_chunks(self, ids: Iterable[str]) -> frozenset[str]:
-        """Those of the ids that are chunks of documents here."""
-        asked = select(stored_chunks.c.id)
-        with self._database.read() as connection:
-            return frozenset(id for (id,) in store.select_in(connection, asked, stored_chunks.c.id, list(ids)))
 
     def vectors(self, chunks: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         """The vectors of chunks by their ids, each of shape (dimension,); ids of no chunk are left out."""

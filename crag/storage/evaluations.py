@@ -12,7 +12,6 @@ from sqlalchemy import Column, Connection, and_, delete, func, insert, select, u
 
 from crag.core.errors import NotFoundError
 from crag.core.runfacts import DaySpending
-from crag.storage.labels import forget_votes
 from crag.storage.records import Records
 from crag.storage.runs import spending_of
 from crag.storage.tables import evaluations, question_sets, results, searches
@@ -99,8 +98,6 @@ class Evaluations:
         """Delete a set with its evaluations and their results; runs stay. Raises NotFoundError."""
 
         def removed(connection: Connection) -> None:
-            for its_own in connection.scalars(select(evaluations.c.id).where(evaluations.c.question_set == id)).all():
-                forget_votes(connection, its_own)
             if not connection.execute(delete(question_sets).where(question_sets.c.id == id)).rowcount:
                 raise _no_set(id)
 
@@ -162,7 +159,6 @@ class Evaluations:
 
         def removed(connection: Connection) -> None:
             connection.execute(delete(evaluations).where(evaluations.c.number == _number(connection, id)))
-            forget_votes(connection, id)
             if runs:
                 first, behind = _its_runs(id)
                 connection.execute(delete(stored_runs).where(stored_runs.c.id >= first, stored_runs.c.id < behind))

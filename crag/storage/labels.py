@@ -1,25 +1,20 @@
-"""Labels and votes that people gave, what an evaluator learned from them, and what runs said of chunks over time."""
+"""Labels that people gave to chunks, and what runs said of chunks over time."""
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
-from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, Integer, and_, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Integer, and_, delete, func, insert, select, update
 
 from crag.core.errors import NotFoundError
 from crag.core.trace import Trace, Track, track_chunks
 from crag.storage import store
 from crag.storage.records import Records
-from crag.storage.tables import chunks, documents, evaluations, labels, meta, tracks
+from crag.storage.tables import chunks, documents, labels, tracks
 from crag.text.formats import iso_now
-
-_ADAPTATION = "adaptation"
-"""Its key in `meta`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,20 +54,6 @@ class Labels:
         kept = select(c.question, c.chunk.label("chunk_id"), c.label, c.at).order_by(c.at, c.chunk)
         with self._database.read() as connection:
             return [Label(**row) for row in connection.execute(kept).mappings()]
-
-    def adaptation(self) -> str:
-        """What the evaluator learned and this library uses, as JSON that is not interpreted here; empty of nothing."""
-        with self._database.read() as connection:
-            return connection.scalars(select(meta.c.value).where(meta.c.key == _ADAPTATION)).one_or_none() or ""
-
-    def save_adaptation(self, content: str) -> None:
-        """Use this from now on, in place of what was learned before."""
-        with self._database.write(more=len(content)) as connection:
-            store.put(connection, meta, [{"key": _ADAPTATION, "value": content}])
-
-    def delete_adaptation(self) -> None:
-        """Use nothing from now on."""
-        self._database.free(lambda connection: connection.execute(delete(meta).where(meta.c.key == _ADAPTATION)))
 
 
 def _on(question: str, chunk_id: str) -> ColumnElement[bool]:
@@ -155,55 +136,3 @@ def take_over(connection: Connection, old: int, new: int, its: Iterable[tuple[st
             lost_labels += store.count(connection, labels, labels.c.chunk == id)
             lost_records += store.count(connection, tracks, tracks.c.chunk == number)
     return Lost(labels=lost_labels, records=lost_records, verified=meta.get("verified") is True)
-
-
-VOTE = "vote "
-"""Begins the key of a vote in `meta`; the two evaluations' ids and the question's follow."""
-
-
-class Votes:
-    """A library's votes. Thread-safe, across processes too. The two evaluations may be named in any order."""
-
-    def __init__(self, database: Records) -> None:
-        self._database = database
-
-    def save(self, pair: tuple[str, str], question_id: str, choice: str) -> None:
-        """Store which evaluation's answer is better, by its id, "both" or "neither", in place of an earlier vote.
-
-        Raises NotFoundError where one of the evaluations was deleted, ValueError for another choice.
-        """
-        if choice not in (*pair, "both", "neither"):
-            raise ValueError(f"{choice} is none of the choices")
-        value = json.dumps({"choice": choice, "at": datetime.now(UTC).isoformat(timespec="microseconds")})
-        known = select(evaluations.c.id).where(evaluations.c.id.in_(pair))
-        with self._database.write() as connection:
-            if len(connection.execute(known).all()) < len(set(pair)):
-                raise NotFoundError("One of the two evaluations was deleted.")
-            store.put(connection, meta, [{"key": f"{_prefix(pair)}{question_id}", "value": value}])
-
-    def delete(self, pair: tuple[str, str], question_id: str) -> None:
-        """Take a vote back, if there is one."""
-        its_own = meta.c.key == f"{_prefix(pair)}{question_id}"
-        self._database.free(lambda connection: connection.execute(delete(meta).where(its_own)))
-
-    def of(self, pair: tuple[str, str]) -> dict[str, str]:
-        """The choices by question id, the oldest first."""
-        prefix = _prefix(pair)
-        with self._database.read() as connection:
-            asked = select(meta.c.key, meta.c.value).where(meta.c.key.startswith(prefix, autoescape=True))
-            found: Mapping[str, dict[str, str]] = {
-                key.removeprefix(prefix): json.loads(value) for key, value in connection.execute(asked)
-            }
-        return {id: found[id]["choice"] for id in sorted(found, key=lambda id: found[id]["at"])}
-
-
-def forget_votes(connection: Connection, evaluation_id: str) -> None:
-    """Delete the votes on an evaluation, in its caller's transaction."""
-    key = meta.c.key
-    named = or_(key.startswith(f"{VOTE}{evaluation_id} "), key.like(f"{VOTE}% {evaluation_id} %"))
-    connection.execute(delete(meta).where(named))
-
-
-def _prefix(pair: tuple[str, str]) -> str:
-    first, second = sorted(pair)
-    return f"{VOTE}{first} {second} "

@@ -37,7 +37,7 @@ from crag.storage.documents import Documents, insert_content, number_of, read_co
 from crag.storage.evaluations import Evaluations
 from crag.storage.feed import Points
 from crag.storage.index_sync import Differences, IndexSync, OpenIndex
-from crag.storage.labels import Labels, Votes, of_documents
+from crag.storage.labels import Labels, of_documents
 from crag.storage.records import Records
 from crag.storage.runs import Facts, InFlightJobs, Runs
 from crag.storage.search import Search
@@ -261,7 +261,7 @@ _EMBED_BATCH = 64
 
 class Library:
     """One folder's library: its `documents`, their `points`, `purges`, `runs` and `facts`, `in_flight`, `labels`,
-    `cache`, `evaluations`, `votes` and `snapshots`.
+    `cache`, `evaluations` and `snapshots`.
 
     The records, in SQLite or on a PostgreSQL server, are the truth, the chunk index a cache of them.
 
@@ -297,7 +297,6 @@ class Library:
         self.cache = Cache(self._database)
         self.evaluations = Evaluations(self._database)
         self.points = Points(self._database)
-        self.votes = Votes(self._database)
         self.snapshots = Snapshots(
             folder / "snapshots", self._database, embedder, self._upkeep.forget_deleted, may_grow
         )

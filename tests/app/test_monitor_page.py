@@ -57,7 +57,7 @@ def test_without_runs_it_says_what_to_do(tab):
     assert not app.exception and state_in(app, PageState).wanted == "ask"
 
 
-def test_few_runs_are_drawn_and_said_to_be_too_few_for_drift(tab):
+def test_runs_of_a_chosen_span_and_strategy_are_drawn(tab):
     app = tab(*(lately(number, [0.9]) for number in range(3)), lately(9, [0.01], strategy="paper", hours=50))
     text = sentences(app)
     assert "4 runs: 75% CORRECT, 0% AMBIGUOUS, 25% INCORRECT" in text

@@ -82,7 +82,7 @@ def visit(app: AppTest, key: str, page: str = "", shown: str = "", **address: st
             opened.query_params[name] = value
         opened.switch_page(f"pages/{page}.py").run()
     if page == "tune":
-        for fold in ("more", "unknown", "weights", "guarantee", "curves", "export"):
+        for fold in ("more", "unknown", "weights", "curves", "export"):
             opened.session_state[f"tune-{fold}"] = True
         opened.run()
     if shown:

@@ -15,14 +15,11 @@ from crag.analysis.whatif.entries import Entry, Missing, Outcome, Retrieval, Unk
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.evaluation.adaptation import Adaptation, read_adaptation, write_adaptation
 from crag.evaluation.refinement import make_strip
 from crag.messages.tuning import unknown_sentence
-from crag.testing.fakes import chunk_of
-from tests.support.app_text import plain, said, select
-from tests.support.library_makers import make_document
+from tests.support.app_text import said, select
 from tests.support.tab_states import state_in
-from tests.support.tune_runs import add_report, run
+from tests.support.tune_runs import run
 from ui.app import warmup
 from ui.app.program import program
 from ui.app.tab import ChoicesState, RunsState
@@ -73,7 +70,7 @@ def silent():
     assert not part.asked
 
 
-FOLDS = ("tune-more", "tune-unknown", "tune-curves", "tune-guarantee", "tune-export")
+FOLDS = ("tune-more", "tune-unknown", "tune-curves", "tune-export")
 
 
 @pytest.fixture
@@ -301,29 +298,6 @@ def test_sliders_and_weights_hold_while_their_folds_are_closed(silent, tab):
     assert slider(page, "Chunks retrieved").value == 1 and page.number_input(key="tune-weight-right").value == 3.0
 
 
-def test_a_promise_is_certified_and_one_click_puts_its_pair_on_the_sliders(silent, tab):
-    documents = program().engine.library().documents
-    document, file, _ = make_document("report")
-    chunks = [chunk_of(f"Text {page}.", name="report.pdf", page=page, ordinal=page) for page in (1, 2)]
-    owned = [replace(each, id=f"report.pdf-{each.page}-0", document_id=document.id) for each in chunks]
-    documents.add(document, file, owned, np.eye(2, 3, dtype=np.float32))
-    page = tab(*labelled(60))
-    page.selectbox(key="tune-strategy").set_value("paper").run()
-    assert "No pair is certified for 5%" in plain(page) and "more labelled questions" in plain(page)
-    page.number_input(key="tune-promise").set_value(20.0).run()
-    assert "at most 20% of the questions called CORRECT are wrong, with 95% confidence" in plain(page)
-    page.button(key="tune-certified").click().run()
-    assert slider(page, "Thresholds").value == (0.07, 0.9) and page.button(key="tune-certified").disabled
-    assert "at most 20%" in plain(page), "the promise does not move with the sliders"
-    assert not page.warning
-    silent.id = "local-1"  # it gave these scores, and has learned from labels since
-    lesson = Adaptation(evaluator="local-1", at="2026-11-27T00:00:00+00:00", chunks=None, sets=None)
-    program().engine.library().labels.save_adaptation(write_adaptation(lesson))
-    assert "the promise does not hold for them" in [each.value for each in page.run().warning][-1]
-    documents.delete(document.id)
-    assert "60 about documents that were deleted" in plain(page.run())
-
-
 def test_too_few_labels_are_refused_in_words(silent, tab):
     words = said(tab(*labelled(6)))
     assert "Only 6 labelled questions" in words and "24 more labelled questions" in words
@@ -334,9 +308,6 @@ def test_scores_of_two_evaluators_are_never_thrown_together(silent, tab):
     assert page.selectbox(key="tune-grader").options == ["the local evaluator", "other"]
     page.selectbox(key="tune-grader").set_value("other").run()
     assert "No question has both a label and a score" in said(page)
-
-
-# ---- Ask uses it -----------------------------------------------------------------------------------------------------
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
@@ -362,43 +333,3 @@ def test_runs_are_chosen_by_strategy(silent, tab):
     page.switch_page("pages/settings.py").run()
     page.switch_page("pages/tune.py").run()
     assert page.selectbox(key="tune-runs").value == "strategy:paper"
-
-
-# Tune, “Learn from your labels”: what is learned is shown, used at a click, and put away at another
-
-
-def opened(app, count):
-    """Tune over runs that score one page high, which a set calls right two times in three."""
-    library = program().engine.library()
-    add_report(library, program().engine.embedder.dimension)
-    questions = []
-    for number in range(count):
-        library.runs.save(run(number, [0.97, 0.03], strategy="paper", evaluator="local-6"), [])
-        page = 1 if number % 3 else 2
-        asked = f"Why did it happen in {number}?"
-        questions.append(Question(id=str(number), question=asked, sources=("report.pdf",), pages=(page,)))
-    add_set(library, QuestionSet(name="known", questions=tuple(questions)))
-    app.run()
-    app.switch_page("pages/tune.py").run()
-    app.selectbox(key="tune-strategy").set_value("paper").run()
-    assert not app.exception
-    return app
-
-
-def test_what_is_learned_is_shown_then_used_then_put_away(app):
-    page, library = opened(app, 60), program().engine.library()
-    words = plain(page)
-    assert "It helps: log loss" in words and "labelled retrievals are needed; 0 are there" in words
-    assert "60 of 60 stored runs would change: 60 from CORRECT to AMBIGUOUS" in words
-    page.button(key="tune-adapt").click().run()
-    assert "In use, learned on" in said(page) and page.button(key="tune-adapt").disabled
-    used = read_adaptation(library.labels.adaptation())
-    assert used is not None and used.chunks is not None and used.chunks.labels == 120
-    page.button(key="tune-unadapt").click().run()
-    assert "The shipped scores are in use" in said(page) and library.labels.adaptation() == ""
-
-
-def test_too_few_labels_are_said_and_nothing_can_be_used(app):
-    page = opened(app, 4)
-    assert "At least 30 labelled chunks are needed; 8 are there." in plain(page)
-    assert page.button(key="tune-adapt").disabled and not [each for each in page.button if each.key == "tune-unadapt"]

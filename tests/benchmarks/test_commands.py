@@ -24,7 +24,6 @@ SECONDS = 1_800
 
 COMMANDS = {
     "ablation": "--limit 4",
-    "adaptation": "--draws 1 --sets clapnq-passages",
     "answers": "--limit 4 --kinds prose",
     "arithmetic": "--searched 0 --halves choose",
     "ask": "--chunks 300 --questions 30",
@@ -34,7 +33,6 @@ COMMANDS = {
     "chunking": "",
     "conversation": "--rules --limit 2",
     "conversation_page": "--reruns 3",
-    "drift": "--pool pool --weeks 8 --out out",
     "evaluator": "--limit 4 --skip-t5",
     "explorer": "--vectors 500 --files 20",
     "faithbench": "--limit 2 --data faithbench",
@@ -47,7 +45,6 @@ COMMANDS = {
     "financebench": "--limit 1 --strategies plain-rag balanced",
     "forms": "--limit 3",
     "funnels": "--limit 1",
-    "guarantee": "--draws 3",
     "guidance": "--limit 1",
     "headline": "--limit 3",
     "ingest": "--documents 1 --without-recipe",
@@ -117,9 +114,8 @@ def tree() -> Iterator[Path]:
         yield folder
 
 
-# In this order: drift reads what replay_week wrote.
 @pytest.mark.heavy
-@pytest.mark.parametrize("name", sorted(COMMANDS, key=lambda name: (name == "drift", name)))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_a_command_runs(name: str, tree: Path) -> None:
     if not (SHARED / "data").is_dir():
         pytest.skip(f"The shared data is not at {SHARED}; set CRAG_SHARED to the folder that holds data/.")

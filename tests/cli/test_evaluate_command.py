@@ -67,22 +67,6 @@ def table_of(ran: Ran) -> dict[str, list[str]]:
     return {name: cells for name, *cells in parted}
 
 
-def test_a_promise_is_certified_or_what_is_missing_is_said(place: Path, questions: Path) -> None:
-    asked = ("evaluate", questions, "--library", place, "--strategy", "paper", "plain-rag", "--certify")
-    ran = crag(*asked, "0.05")
-    assert ran.code == 0, ran.err
-    _, _, said = ran.out.partition("Certified thresholds, paper:")
-    assert "No pair is certified: all 2 labels are of one kind" in said and "asked of the same documents" in said
-    assert "Certified thresholds, plain-rag:\nThis strategy grades nothing" in said
-    records = [json.loads(line) for line in crag(*asked, "0.2", "--confidence", "0.9", "--json").out.splitlines()]
-    record, none = [each for each in records if each["kind"] == "guarantee"]
-    assert none["strategy"] == "plain-rag" and not none["certified"]
-    assert record["strategy"] == "paper" and not record["certified"] and record["counted"]["questions"] == 2
-    assert record["promise"] == {"target": 0.2, "confidence": 0.9} and record["assumption"]
-    refused = crag(*asked, "5")
-    assert refused.code == 2 and "between 0 and 1" in refused.err and not refused.out
-
-
 def test_strategies_stand_side_by_side_with_what_is_known(place: Path, questions: Path) -> None:
     ran = crag("evaluate", questions, "--library", place, "--strategy", "balanced", "plain-rag", "joint", "--restart")
     assert ran.code == 0, ran.err

@@ -1,15 +1,10 @@
 """Stored runs for tests of the Tune page: made from scores, without a graph."""
 
-from dataclasses import replace
-
-import numpy as np
-
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Round, StepRecord, Trace
-from crag.core.types import Call, Document, Grade, RetrievedChunk
+from crag.core.types import Call, Grade, RetrievedChunk
 from crag.evaluation.trigger import decide
-from crag.storage.library import Library
 from crag.testing.fakes import chunk_of
 
 
@@ -63,25 +58,6 @@ def run(number, scores, *, strategy="balanced", question="", settings=None, eval
         seconds=0.4,
         **more,
     )
-
-
-def add_report(library: Library, dimension: int) -> None:
-    """The document whose two pages are what runs of two scores retrieve. `dimension`: of the library's vectors."""
-    chunks = [
-        replace(chunk_of(f"Text {page}.", name="report.pdf", page=page), ordinal=page, document_id="report")
-        for page in (1, 2)
-    ]
-    document = Document(
-        id="report",
-        name="report.pdf",
-        title="Report",
-        size=3,
-        pages=2,
-        chunks=2,
-        added_at="2026-01-01T00:00:00+00:00",
-        model="any",
-    )
-    library.documents.add(document, b"pdf", chunks, np.eye(2, dimension, dtype=np.float32))
 
 
 def once() -> Settings:

@@ -86,11 +86,8 @@ def precision_recall(found: PrecisionRecall, theme: str) -> Figure:
     return _square([guess, curve], theme, "Recall", "Precision")
 
 
-def reliability(found: Reliability, theme: str, before: Reliability | None = None) -> Figure:
-    """The share that is relevant against the mean score, bin by bin; dots as large as their bins are full.
-
-    `before`: other scores of the same, as a dashed line.
-    """
+def reliability(found: Reliability, theme: str) -> Figure:
+    """The share that is relevant against the mean score, bin by bin; dots as large as their bins are full."""
     counts = np.array([each.count for each in found.bins])
     hover = "score %{x:.2f}: %{y:.0%} relevant, of %{customdata:,}<extra></extra>"
     sizes = 7 + 15 * np.sqrt(counts / counts.max())
@@ -104,12 +101,7 @@ def reliability(found: Reliability, theme: str, before: Reliability | None = Non
         marker={"size": sizes, "color": COLOURS[theme]["accent"], "opacity": 0.85},
         cliponaxis=False,
     )
-    traces = [_diagonal(theme), dots]
-    if before is not None:
-        dashed = {"color": COLOURS[theme]["quiet"], "dash": "dash", "width": 1.5}
-        points = [each.score for each in before.bins], [each.share for each in before.bins]
-        traces.insert(1, _line(*points, theme, line=dashed, hoverinfo="skip"))
-    return _square(traces, theme, "Mean score of the bin", "Share that is relevant")
+    return _square([_diagonal(theme), dots], theme, "Mean score of the bin", "Share that is relevant")
 
 
 def heat(found: Sweep, theme: str) -> Figure:

@@ -1,102 +1,40 @@
-"""Two evaluations against each other: the sentences that matter, a plot around zero, the questions that changed."""
+"""Two evaluations against each other: the sentences that matter, the numbers, the questions that changed."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
-from crag.analysis import regression
 from crag.analysis.evaluate import Evaluation
-from crag.analysis.funnel import Funnel
-from crag.analysis.intervals import LEVEL, left_of, same_answer, tally, vote_pairs
+from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Difference
-from crag.analysis.regression import Regression
 from crag.core.errors import InputError
-from crag.export.explanations import report
-from crag.export.html import words
-from crag.export.html.safe_text import excerpt, markdown
+from crag.export.html.safe_text import markdown
 from crag.messages.evaluations import (
     ROUGH,
     UNTIMED,
-    change_parts,
     difference_sentence,
-    left_out_notes,
-    loss_sentence,
-    regression_sentence,
-    stage_text,
-    tally_sentence,
     title_of,
 )
-from ui.app import clicks, guide, tables
-from ui.app.clicks import once, requires
+from ui.app import guide, tables
 from ui.app.session import Session
 from ui.components import downloads, forms
-from ui.evaluate import funnel, numbers
+from ui.evaluate import numbers
 from ui.evaluate.numbers import file_name, names
 from ui.evaluate.table import GROUPS, SHARES, action_text, answer_text, as_text, signed
 
-_LEFT, _RIGHT = "Left", "Right"
-_LONGEST = 3_000
-"""Characters of an answer that are shown."""
-
-
-def vote(session: Session, pair: tuple[Evaluation, Evaluation], said: tuple[str, str]) -> None:
-    """The next question without a vote, and on request the count. Raises CragError."""
-    one, other = (numbers.rows_of(session, each) for each in pair)
-    pairs, ids = vote_pairs(one, other), (pair[0].id, pair[1].id)
-    with st.expander("Vote blind: which answer is better?", key="eval-blind"):
-        if not pairs:
-            st.caption("No question has two answers that differ.")
-            return
-        votes = session.library.votes.of(ids)
-        open_ones = [each for each in pairs if each[0].question_id not in votes]
-        done = f"{len(pairs) - len(open_ones):,} of {words.count(len(pairs), 'question')} voted on."
-        st.caption(f"{done} Vote before you read the tables below, which name the two.")
-        if open_ones and session.may("ask"):
-            _question(session, ids, open_ones[0])
-        elif not open_ones:
-            st.markdown("All questions are voted on.")
-        with st.container(horizontal=True, vertical_alignment="center"):
-            if votes and session.may("ask"):
-                last = list(votes)[-1]
-                clicks.button("Undo the last vote", "eval-vote-undo", once(_undo), session, ids, last, type="tertiary")
-            counted = bool(votes) and st.toggle(
-                "Show the count", key="eval-vote-count", help="Best looked at after voting."
-            )
-        if counted:
-            st.markdown(markdown(tally_sentence(tally(ids, votes), said)))
-
-
-def _question(session: Session, ids: tuple[str, str], rows: Sequence[ResultRow]) -> None:
-    """A question with its two answers, left and right as they were drawn."""
-    question_id = rows[0].question_id
-    left = left_of(ids, question_id)
-    order = (0, 1) if left == ids[0] else (1, 0)
-    st.markdown(f"**{markdown(rows[0].question)}**")
-    for column, title, place in zip(st.columns(2, gap="medium"), (_LEFT, _RIGHT), order, strict=True):
-        with column.container(border=True):
-            st.caption(title)
-            st.markdown(markdown(excerpt(rows[place].answer or "No answer.", _LONGEST)))
-    choices = {_LEFT: ids[order[0]], _RIGHT: ids[order[1]], "Both": "both", "Neither": "neither"}
-    with st.container(horizontal=True):
-        for title, choice in choices.items():
-            clicks.button(title, f"eval-vote-{title.lower()}", once(_vote), session, ids, question_id, choice)
-
-
-@requires("ask")
-def _vote(session: Session, ids: tuple[str, str], question_id: str, choice: str) -> None:
-    session.library.votes.save(ids, question_id, choice)
-
-
-@requires("ask")
-def _undo(session: Session, ids: tuple[str, str], question_id: str) -> None:
-    session.library.votes.delete(ids, question_id)
-
-
-_SAID = ("answer_holds", "evidence_answer", "acted_right", "abstention_right", "faithfulness", "acted_page_recall")
+_SAID = (
+    "right",
+    "evidence_answer",
+    "acted_right",
+    "abstention_right",
+    "faithfulness",
+    "acted_page_recall",
+)
 """What is said in words even where nothing is sure."""
 _SHOWN = (*SHARES, "evidence_words", "rewrites", "searches", "calls", "input_tokens", "output_tokens")
 """What is shown in numbers."""
@@ -147,45 +85,31 @@ def _between(each: Difference) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One question under both, and what differs, in words; `better` None where neither way is better in itself.
-
-    `found`: what it lost and gained by its labels; `why` its place is lost in the second.
-    """
+    """One question under both, and what differs, in words; `better` None where neither way is better in itself."""
 
     first: ResultRow
     second: ResultRow
     what: tuple[tuple[str, bool | None], ...]
-    found: regression.Change | None = None
-    why: str = ""
 
     def has(self, better: bool | None) -> bool:
-        """Whether it is better (True), worse (False) or only otherwise; its labels decide where they tell."""
-        if self.found is not None and better is not None:
-            return self.found.worse is not better
+        """Whether it is better (True), worse (False) or only otherwise; a right answer lost or won decides."""
+        gained = _gained(self.first, self.second)
+        if gained is not None and better is not None:
+            return gained is better
         return any(each is better for _, each in self.what)
 
 
-def changes(
-    first: Sequence[ResultRow],
-    second: Sequence[ResultRow],
-    found: Regression | None = None,
-    reasons: Mapping[str, str] | None = None,
-) -> list[Change]:
-    """The questions in both that did not end alike: what `found` calls worse, then better, then the others in order.
-
-    `reasons`: why places are lost in the second, by question id.
-    """
+def changes(first: Sequence[ResultRow], second: Sequence[ResultRow]) -> list[Change]:
+    """The questions in both that did not end alike: those no longer right, then those right now, then the others."""
     theirs = {row.question_id: row for row in second}
-    judged = {each.question.id: each for each in (*found.worse, *found.better)} if found else {}
-    place = {id: number for number, id in enumerate(judged)}
-    listed = []
-    for one in sorted(first, key=lambda row: place.get(row.question_id, len(place))):
-        if (other := theirs.get(one.question_id)) is None:
-            continue
-        change = judged.get(one.question_id)
-        if what := _differences(one, other, change):
-            listed.append(Change(one, other, what, change, (reasons or {}).get(one.question_id, "")))
-    return listed
+    pairs = [(one, theirs[one.question_id]) for one in first if one.question_id in theirs]
+    found = [Change(*pair, what) for pair in pairs if (what := _differences(*pair))]
+    return sorted(found, key=lambda change: (False, True, None).index(_gained(change.first, change.second)))
+
+
+def _gained(one: ResultRow, other: ResultRow) -> bool | None:
+    """True where the second alone is right, False where the first alone is; None where that did not change."""
+    return None if one.right is other.right or None in (one.right, other.right) else other.right
 
 
 _WATCHED = (
@@ -198,24 +122,27 @@ _JUDGED = (
     ("abstention_right", "now rightly answered or abstained", "now wrongly answered or abstained"),
 )
 """What is said of the answer itself."""
+_MARKS = re.compile(r"(?<!\s)\s*+\[\d{1,3}\]")
 
 
-def _differences(
-    one: ResultRow, other: ResultRow, change: regression.Change | None
-) -> tuple[tuple[str, bool | None], ...]:
+def _same_answer(one: ResultRow, other: ResultRow) -> bool:
+    """Whether both give the same answer, but for the numbers of citations."""
+    said = [(" ".join(_MARKS.sub("", row.answer).split()), row.short_answer, row.abstained) for row in (one, other)]
+    return bool(said[0][0]) and said[0] == said[1]
+
+
+def _differences(one: ResultRow, other: ResultRow) -> tuple[tuple[str, bool | None], ...]:
     """What changed. An answer that stayed the same became neither better nor worse: then what it is judged by did."""
     both = None not in (one.action, other.action)  # plain RAG takes none
     taken = [(f"{one.action} → {other.action}", None)] if both and one.action is not other.action else []
-    if change is not None:
-        return (*change_parts(change), *taken)
     listed: list[tuple[str, bool | None]] = []
     if bool(one.problem) != bool(other.problem):
         listed.append(("now fails", False) if other.problem else ("no longer fails", True))
     judged = _watched(one, other, _JUDGED)
-    if not same_answer(one, other):
+    if not _same_answer(one, other):
         listed += judged
     listed += (evidence := _watched(one, other, _WATCHED))
-    if judged and not evidence and same_answer(one, other):
+    if judged and not evidence and _same_answer(one, other):
         listed.append(("same answer, judged by another label", None))
     return (*listed, *taken)
 
@@ -232,26 +159,18 @@ def _watched(
     ]
 
 
-STAGES = ("Lost now", "Lost before")
-WHY = "Why now"
-"""Columns of where a place was lost."""
-
-
 def row(change: Change, said: tuple[str, str]) -> dict[str, str]:
     """A question that ended otherwise: what changed, and both answers."""
     what = [f"{'✓ ' if better else '✕ ' if better is False else ''}{text}" for text, better in change.what]
-    stages = [stage_text(each) for each in (change.found.now, change.found.before)] if change.found else ["", ""]
     return {
         "Question": change.first.question,
         "What changed": "; ".join(what),
-        **dict(zip(STAGES, stages, strict=True)),
         said[0]: f"{action_text(change.first)}: {answer_text(change.first)}",
         said[1]: f"{action_text(change.second)}: {answer_text(change.second)}",
-        WHY: change.why,
     }
 
 
-_WIDTHS = {"Question": 200, "What changed": 220, **dict.fromkeys(STAGES, 125), WHY: 600}
+_WIDTHS = {"Question": 200, "What changed": 220}
 _ANSWER, _LINES = 270, 5
 """Widths of columns in pixels, and lines of a row."""
 _KINDS: Mapping[str, tuple[str, Callable[[Change], bool]]] = {
@@ -278,46 +197,21 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
         return
     first, second = pair
     said = (called[first.id], called[second.id])
-    funnels = funnel.followed(session, first), funnel.followed(session, second)
-    found = _regression(session, pair, funnels, said)
     try:
-        measures = found.measures if found is not None else numbers.difference(session, first, second, said)
+        measures = numbers.difference(session, first, second, said)
     except ValueError as error:
         raise InputError(
             "These two have no question in common.", "Choose two evaluations of the same questions."
         ) from error
-    vote(session, pair, said)
     one, other = (numbers.rows_of(session, each) for each in pair)
-    losses = funnels[1].losses if funnels[1] is not None else ()
-    reasons = {each.question_id: loss_sentence(each) for each in losses}
-    _changed(session, changes(one, other, found, reasons), said)
+    _changed(session, changes(one, other), said)
     st.subheader("Differences", anchor=False)
     st.markdown(sentences(measures, said))
     st.caption(UNTIMED)
     st.table(other_numbers(measures, said), border="horizontal", hide_index=True)
     over = f"{LEVEL} % bootstrap intervals over the questions that measure both"
     st.caption(f"Second minus first, with {over}. In bold: the interval excludes zero.")
-    _files(first, second, measures, found)
-
-
-def _regression(
-    session: Session,
-    pair: tuple[Evaluation, Evaluation],
-    funnels: tuple[Funnel | None, Funnel | None],
-    said: tuple[str, str],
-) -> Regression | None:
-    """Whether answers got worse since the first, its baseline, in a sentence; None where nothing can tell."""
-    try:
-        found = numbers.regression(session, pair, funnels, said)
-    except InputError as error:
-        st.caption(markdown(f"{error.message} {error.remedy}"))
-        return None
-    st.markdown(f"**{markdown(regression_sentence(found))}**")
-    for note in left_out_notes(found):
-        st.caption(markdown(note))
-    if waiting := [each for each, followed in zip(pair, funnels, strict=True) if followed is None]:
-        funnel.offer(waiting)
-    return found
+    _files(first, second, measures)
 
 
 def _called(ready: Sequence[Evaluation]) -> dict[str, str]:
@@ -353,14 +247,12 @@ def _two(ready: Sequence[Evaluation], called: Mapping[str, str]) -> tuple[Evalua
 _COLUMNS = ("measure", "pairs", "first", "second", "difference", "low", "high", "includes_zero", "sentence")
 
 
-def _files(first: Evaluation, second: Evaluation, measures: Mapping[str, Difference], found: Regression | None) -> None:
+def _files(first: Evaluation, second: Evaluation, measures: Mapping[str, Difference]) -> None:
     fields = ["value" if column == "difference" else column for column in _COLUMNS[:-1]]
     lines = [[*(getattr(each, field) for field in fields), difference_sentence(each)] for each in measures.values()]
     stem = file_name(first.set_name, first.strategy, "to", second.strategy)
     with st.popover("Export"):
         downloads.table("Differences", lambda: (_COLUMNS, lines), stem, key="eval-pair")
-        if found is not None:
-            downloads.file("Report, MD", lambda: report(found), f"{stem}.md", "text/markdown", key="eval-pair-report")
 
 
 def _changed(session: Session, found: Sequence[Change], said: tuple[str, str]) -> None:
@@ -375,11 +267,11 @@ def _changed(session: Session, found: Sequence[Change], said: tuple[str, str]) -
     kind = forms.one_of("Which", titles, f"eval-changes-{'-'.join(said)}", start, chips=True, persist_state=None)
     kept = [change for change in found if _KINDS[kind][1](change)]
     runs = set(session.library.runs.ids())
-    st.caption("Select an answer to open its run in Ask. Other cells open the second run, “Lost before” the first.")
+    st.caption("Select an answer to open its run in Ask. Other cells open the second run.")
 
     def run_of(place: int, column: str) -> str:
         change = kept[place]
-        run = (change.first if column in (said[0], STAGES[1]) else change.second).run_id
+        run = (change.first if column == said[0] else change.second).run_id
         return run if run in runs else ""
 
     rows = [row(each, said) for each in kept]

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from crag.analysis.evaluate import Evaluation, question_set, rows, spending
+from crag.analysis.evaluate import Evaluation, rows, spending
 from crag.analysis.funnel import Funnel, trace_funnel
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Difference, Result, compare_results, summed_up
-from crag.analysis.regression import Measured, Regression, compare
 from crag.export.html import words
 from crag.providers.prices import Spent
 from crag.storage.library import Library
@@ -49,15 +48,6 @@ def difference(session: Session, first: Evaluation, second: Evaluation, names: N
     return _difference(session.library, _key(session, first), _key(session, second), names)
 
 
-def regression(
-    session: Session, pair: tuple[Evaluation, Evaluation], funnels: tuple[Funnel | None, Funnel | None], names: Names
-) -> Regression:
-    """The second against the first, its baseline. Raises InputError where they can't be compared, and StorageError."""
-    keys = tuple(_key(session, each) for each in pair)
-    followed = tuple(funnel and _there(session, each) for funnel, each in zip(funnels, pair, strict=True))
-    return _regression(session.library, pair, funnels, keys, followed, names)
-
-
 def funnel(session: Session, evaluation: Evaluation) -> Funnel:
     """Where its answers are lost, by the documents and runs that are there now. Raises as `trace_funnel` does."""
     return _funnel(session.library, _key(session, evaluation), _there(session, evaluation))
@@ -87,21 +77,6 @@ def _result(_library: Library, key: _Key) -> Result:
 @st.cache_resource(max_entries=16, show_spinner="Comparing…")
 def _difference(_library: Library, one: _Key, other: _Key, names: tuple[str, str]) -> dict[str, Difference]:
     return compare_results(_rows(_library, one), _rows(_library, other), names=names)
-
-
-@st.cache_resource(max_entries=16, show_spinner="Comparing…")
-def _regression(
-    _library: Library,
-    _pair: tuple[Evaluation, Evaluation],
-    _funnels: tuple[Funnel | None, Funnel | None],
-    keys: tuple[_Key, ...],
-    followed: object,
-    names: Names,
-) -> Regression:
-    one, other = (
-        Measured.of(each, _rows(_library, key), funnel) for each, key, funnel in zip(_pair, keys, _funnels, strict=True)
-    )
-    return compare(one, other, question_set(_library, other.set_id).questions, names)
 
 
 @st.cache_resource(max_entries=32, show_spinner="Following the answers…")

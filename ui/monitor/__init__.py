@@ -1,1 +1,1 @@
-"""The Monitor page: what the runs say over time, whether they have drifted, and the runs behind every mark."""
+"""The Monitor page: what the runs say over time, and the runs behind every mark."""

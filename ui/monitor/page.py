@@ -1,4 +1,4 @@
-"""The Monitor page: sentences that matter, charts whose marks open their runs, drift, comparisons, lists of runs."""
+"""The Monitor page: sentences that matter, charts whose marks open their runs, comparisons, lists of runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from crag.analysis.monitoring import figures
-from crag.analysis.monitoring.drift import FEWEST, FEWEST_BEFORE
 from crag.analysis.monitoring.figures import Change, behind
 from crag.core.makers import maker
 from crag.core.runfacts import RunFacts
@@ -90,11 +89,10 @@ def mark_text(mark: str) -> str:
         case "failed":
             return f"{registry.title(one)} failed: {other}"
         case "group":
-            return words.strategy(other) if one == "strategy" else other or "all documents"
+            named = words.strategy(other) if one == "strategy" else other or "all documents"
+            return _WEEKS[other] if one == "week" and other in _WEEKS else named
         case "outcome":
             return one
-        case "weekly":
-            return f"The week of {bucket_text(one)}"
         case _:
             return when + _KINDS.get(kind, "all")
 
@@ -109,9 +107,11 @@ _KINDS = {
 }
 
 
+_WEEKS = {"now": "The last seven days", "before": "The four weeks before"}
+
 _EMPTY = (
     "**No runs yet.** Here you see over time how questions end: which action was taken, how often the web was "
-    "searched, how long each step takes, what fails, and whether the scores drift.\n\n"
+    "searched, how long each step takes, and what fails.\n\n"
     "Ask a question: each run is counted from then on."
 )
 _BY: Mapping[figures.By, tuple[str, Callable[[str], str]]] = {
@@ -213,23 +213,17 @@ def _charts(made: Board) -> None:
             _plot(plots.scores(made.scores, made.scores_before, theme), "scores")
             _table(tables.of_scores(made.scores, made.scores_before))
         with right:
-            heading("Drift", "each week against the four before it; checking often adds no false alarms")
-            _table(tables.of_weeks(made.weeks), folded=False)
-            st.caption(
-                f"From {FEWEST} runs a week and {FEWEST_BEFORE} before it. Only runs of the same evaluator and "
-                "strategy are compared. Where nothing changes, at most 1 week in 20 shows ▲."
-            )
-        left, right = st.columns(2, gap="large")
-        with left:
             heading("Latency by step", "logarithmic")
             _plot(plots.latency(made.latency, theme), "latency")
             _table(tables.of_latency(made.latency))
-        with right:
+        left, right = st.columns(2, gap="large")
+        with left:
             heading("Failures", "by who failed and why")
             if made.failures:
                 _table(tables.of_failures(made.failures), folded=False)
             else:
                 st.caption("Nothing failed in this span.")
+        with right:
             _spent(made, theme)
         left, right = st.columns(2, gap="large")
         with left:
@@ -336,6 +330,8 @@ def _list(mark: str) -> None:
 
 
 def _compared(made: Board) -> None:
+    heading("This week", "the last seven days beside the four weeks before, with 95 % intervals")
+    _table(tables.of_groups(figures.weeks(made.found), "week", "Time", _WEEKS.__getitem__), folded=False)
     heading("Compared", "all figures with their 95 % intervals")
     by = forms.one_of("Compare by", {name: title for name, (title, _) in _BY.items()}, "mon-by")
     head, named = _BY[by]
@@ -353,4 +349,3 @@ def _files(made: Board) -> None:
             f"monitor-{by}",
             key="mon-groups",
         )
-        downloads.table("Drift", lambda: tables.export_drifts(made.weeks), "monitor-drift", key="mon-drift")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import streamlit as st
 
 from crag.analysis.intervals import Estimate
 from crag.analysis.monitoring import figures
-from crag.analysis.monitoring.drift import Drift, drift
 from crag.analysis.monitoring.figures import Change, Choice, Chosen, Latency, RunFactsCache, Spending, choose_runs
 from crag.core.errors import CragError
 from crag.core.runfacts import RunFacts
@@ -75,15 +74,9 @@ def added(library: Library) -> list[tuple[str, str]]:
     return [(document.added_at, document.name) for document in library.documents.all()]
 
 
-WEEKS = 6
-"""Weeks whose test is shown, this one the first."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
-    """Figures by name as `crag.analysis.monitoring.figures` makes them; `drifts`: those of a week by what was
-    compared.
-    """
+    """Figures by name as `crag.analysis.monitoring.figures` makes them."""
 
     found: Chosen
     sentences: Sequence[Said]
@@ -98,7 +91,6 @@ class Board:
     latency: Sequence[Latency]
     failures: Mapping[str, Mapping[str, int]]
     spending: Mapping[str, Spending]
-    weeks: Sequence[Sequence[Drift]]
 
 
 def board(seen: Seen, choice: Choice, added: Sequence[tuple[str, str]], now: datetime | None = None) -> Board:
@@ -116,10 +108,9 @@ def _board(
     now: datetime,
 ) -> Board:
     found = choose_runs(_runs, choice, now)
-    weeks = _weeks(found.every, now)
     return Board(
         found=found,
-        sentences=compose_sentences(found, weeks),
+        sentences=compose_sentences(found),
         changes=[each for each in figures.changes(found.every, added) if each.at >= found.since.isoformat()],
         actions=figures.actions(found),
         web=figures.over_time(found, figures.web_rate),
@@ -135,14 +126,4 @@ def _board(
         latency=figures.latency(found),
         failures=figures.failures(found.runs),
         spending={bucket: figures.spending(runs) for bucket, runs in found.by_bucket().items()},
-        weeks=weeks,
     )
-
-
-def _weeks(runs: Sequence[RunFacts], now: datetime) -> list[list[Drift]]:
-    """The test of this week and of those before it, from Monday on (UTC)."""
-    monday = now.replace(hour=0) - timedelta(days=now.weekday())
-    return [
-        [drift(runs, monday - timedelta(days=7 * back), what) for what in ("scores", "actions", "web")]
-        for back in range(WEEKS)
-    ]

@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from crag.analysis.intervals import Estimate
-from crag.analysis.monitoring.drift import Drift
 from crag.analysis.monitoring.figures import ACTIONS, Group, Latency
 from crag.core.runfacts import HERE, RunFacts
 from crag.core.types import Action
 from crag.export.html import words
-from crag.messages.monitoring import drift_word
 from crag.providers.registry import title
 from crag.text.formats import money
 from ui.components import downloads
@@ -20,7 +18,6 @@ from ui.monitor.stored import Board
 
 Cell = tuple[str, str]
 """Text, and the mark whose runs it stands for; "" for none."""
-_SIGNS = {"few": "·", "none": "✓", "slight": "≈", "drift": "▲"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +109,6 @@ def of_failures(found: Mapping[str, Mapping[str, int]]) -> Table:
         for who, each in found.items()
     ]
     return Table("Failures", ["Runs in which", *reasons], rows)
-
-
-def of_weeks(found: Sequence[Sequence[Drift]]) -> Table:
-    """The test of each week: a sign and a word for scores, actions and web."""
-    rows = []
-    for drifts in found:
-        monday = drifts[0].since.date().isoformat()
-        runs = max(each.runs for each in drifts)
-        tests = [(f"{_SIGNS[each.verdict]} {drift_word(each)}", "") for each in drifts]
-        rows.append((bucket_text(monday), [(f"{runs:,}", f"weekly|{monday}" if runs else ""), *tests]))
-    return Table("Drift by week", ["Week of", "Runs", "Scores", "Actions", "Web"], rows)
 
 
 def of_groups(found: Sequence[Group], by: str, head: str, named: Callable[[str], str]) -> Table:
@@ -225,21 +211,3 @@ def export_groups(found: Sequence[Group], by: str) -> downloads.Table:
             ]
         )
     return [by, "runs", *(f"{name}{end}" for name in names for end in ("", "_low", "_high")), "dollars"], rows
-
-
-def export_drifts(weeks: Sequence[Sequence[Drift]]) -> downloads.Table:
-    """A line for each week and what was compared."""
-    rows = [
-        [
-            each.since.date().isoformat(),
-            each.what,
-            each.verdict,
-            each.runs,
-            each.runs_before,
-            each.evidence,
-            each.effect,
-        ]
-        for week in weeks
-        for each in week
-    ]
-    return ["week", "compared", "verdict", "runs", "runs_before", "evidence", "effect"], rows

@@ -21,7 +21,7 @@ from ui.app.clicks import requires
 from ui.app.session import Session
 from ui.components import charts, forms
 from ui.components.drawing import draw, heading
-from ui.tune import adaptation, advice, exports, guarantee, outcome_changes, sliders
+from ui.tune import advice, exports, outcome_changes, sliders
 from ui.tune import scores as tune_scores
 from ui.tune import stored as tune_labels
 from ui.tune.cache import cached, for_this_session
@@ -82,8 +82,7 @@ def _moved(session: Session, name: str, material: Material) -> None:
         outcome = cached("outcome", material.labels, settings, lambda: material.ledger.redecide(settings))
         warning = _outcome_changes(session, material, outcome, settings, in_use=in_use)
         scores = _scores(material, settings)
-        tables = [exports.runs(outcome, material.entries), *_labelled(session, material, settings, own, warning)]
-        adaptation.show(session, material, settings, outcome)
+        tables = [exports.runs(outcome, material.entries), *_labelled(material, settings, own, warning)]
         questions = {id: entry.question for id, entry in material.entries.items()}
         exports.offered([*tables, exports.scores(scores, questions)])
 
@@ -182,10 +181,8 @@ def _split(material: Material) -> Split:
     return forms.one_of("Group", _SPLITS, "tune-split", "label" if material.labels.some else "evaluator")
 
 
-def _labelled(
-    session: Session, material: Material, settings: Settings, own: Settings, warning: DeltaGenerator
-) -> list[Table]:
-    """The recommendation, the map of all pairs, the certified pair and the curves; returns the tables that they make.
+def _labelled(material: Material, settings: Settings, own: Settings, warning: DeltaGenerator) -> list[Table]:
+    """The recommendation, the map of all pairs and the curves; returns the tables that they make.
 
     `warning`: where it is said that too much becomes AMBIGUOUS.
     """
@@ -211,7 +208,6 @@ def _labelled(
         return tables
     if not why:
         tables += advice.show((*about, settings.aggregation, settings.ambiguity_margin), part, settings, own)
-        guarantee.show(session, (*about, settings.aggregation), part, settings, own)
     fold = st.expander("How far the scores can be trusted", key="tune-curves", on_change="rerun")
     if fold.open:
         scores = cached("curve-scores", part, about, lambda: tune_labels.scores(part.cases, settings))

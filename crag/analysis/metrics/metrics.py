@@ -190,6 +190,22 @@ class ResultRow:
     input_tokens: Annotated[int | None, MEAN] = None
     output_tokens: Annotated[int | None, MEAN] = None
 
+    @property
+    def right(self) -> bool | None:
+        """Whether a labelled question was answered rightly; None without a label, and where nothing tells.
+
+        A run that failed is not right. An unanswerable question is right if the run abstained, one with an accepted
+        answer if the answer says it, any other if it was answered from an expected page, or source without a page.
+        """
+        if self.problem:
+            return None if self.judged_by is None else False
+        if self.judged_by == "unanswerable":
+            return self.abstained
+        if self.answer_holds is not None:
+            return self.answer_holds
+        found = self.evidence_source if self.evidence_page is None else self.evidence_page
+        return None if found is None else found and not self.abstained
+
 
 def measure_run(trace: Trace, expected: Question) -> ResultRow:
     """All measures of one run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import get_args, get_type_hints
@@ -11,6 +12,7 @@ from pydantic import TypeAdapter
 
 from crag.analysis.intervals import Values, intervals
 from crag.analysis.metrics.metrics import MEAN, Ranked, ResultRow
+from crag.core.errors import InputError
 from crag.core.types import Action, Step
 
 FEW = 20
@@ -33,7 +35,7 @@ def _measures() -> Iterator[str]:
 
 _RANKED = {each.name: each.name.replace("_by_", "_") for each in fields(ResultRow) if "_by_" in each.name}
 """Fields that hold a Ranked, and how their columns begin."""
-MEASURES = tuple(_measures())
+MEASURES = ("right", *_measures())
 """The columns of `flat` that are averaged. Yes counts 1, no 0.
 
 Seconds of single steps come beside them, as `seconds_<step>`.
@@ -139,18 +141,11 @@ def compare_results(
     sides = [[measures_of(side[question]) for question in shared] for side in (ours, theirs)]
     columns = [name for name in MEASURES if name != "seconds"]
     one, other = (_table(side, columns) for side in sides)
-    return compare_values(one, other, columns, said)
-
-
-def compare_values(
-    first: Values, second: Values, columns: Sequence[str], names: tuple[str, str]
-) -> dict[str, Difference]:
-    """The paired difference of each column; both tables are questions by `columns`, NaN is unknown."""
-    unknown = np.isnan(first) | np.isnan(second)
-    one, other = (np.where(unknown, np.nan, table) for table in (first, second))
+    unknown = np.isnan(one) | np.isnan(other)
+    one, other = (np.where(unknown, np.nan, table) for table in (one, other))
     found = intervals(other - one)
     return {
-        name: _difference(name, one[:, place], other[:, place], found[place], names)
+        name: _difference(name, one[:, place], other[:, place], found[place], said)
         for place, name in enumerate(columns)
     }
 
@@ -176,7 +171,7 @@ def flat(row: ResultRow) -> dict[str, Cell]:
             cells |= {f"seconds_{step}": seconds for step, seconds in row.step_seconds.items()}
         else:
             cells[each.name] = value
-    return cells
+    return {**cells, "right": row.right}
 
 
 def row_of(cells: Mapping[str, object]) -> ResultRow:
@@ -202,6 +197,35 @@ def rows_to_json(rows: Sequence[ResultRow]) -> str:
 def rows_from_json(text: str | bytes) -> tuple[ResultRow, ...]:
     """The inverse of `rows_to_json`. Raises pydantic.ValidationError."""
     return _ROWS.validate_json(text)
+
+
+def read_results(data: bytes, strategy: str) -> list[ResultRow]:
+    """The rows of a strategy in a JSON file of rows that `flat` made; those of a single one whatever its name.
+
+    Raises InputError for another file, and for one of several strategies without this one.
+    """
+    try:
+        cells = json.loads(data)
+        found = [row_of(each) for each in cells]
+    except (ValueError, RecursionError, TypeError, AttributeError, KeyError) as error:
+        raise _unreadable() from error
+    if not found:
+        raise _unreadable()
+    if len({row.strategy for row in found}) > 1:
+        found = [row for row in found if row.strategy == strategy]
+    if not found:
+        raise InputError(
+            f"The baseline holds several strategies, and not {strategy}.", "Name one of them by --strategy."
+        )
+    if len({row.question_id for row in found}) < len(found):
+        raise InputError("The baseline holds a question twice.", "Write a file for each evaluation.")
+    return found
+
+
+def _unreadable() -> InputError:
+    return InputError(
+        "The baseline is no file of results, or it was cut off.", "Give the file that crag evaluate --json-file wrote."
+    )
 
 
 def _names(tables: Sequence[Mapping[str, float | None]]) -> list[str]:

@@ -1,1 +1,1 @@
-"""What the runs of a program say of it over time: figures, drift, and the metrics that others scrape."""
+"""What the runs of a program say of it over time: figures, and the metrics that others scrape."""

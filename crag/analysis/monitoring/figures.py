@@ -27,7 +27,7 @@ _SPANS: Mapping[Span, tuple[timedelta, Width]] = {
     "week": (timedelta(days=7), "day"),
     "month": (timedelta(days=30), "day"),
 }
-_BEFORE = timedelta(days=28)
+_WEEK, _BEFORE = timedelta(days=7), timedelta(days=28)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +79,13 @@ class Chosen:
         for run in self.runs:
             found.setdefault(self.bucket(run), []).append(run)
         return found
+
+    def last_days(self, when: str) -> list[RunFacts]:
+        """Whatever the span: the runs of the last seven days ("now"), or of the four weeks before them ("before")."""
+        week, earlier = ((self.until - length).isoformat() for length in (_WEEK, _WEEK + _BEFORE))
+        if when == "now":
+            return [run for run in self.every if run.started_at >= week]
+        return [run for run in self.every if earlier <= run.started_at < week]
 
 
 def choose_runs(runs: Sequence[RunFacts], choice: Choice, now: datetime) -> Chosen:
@@ -175,6 +182,8 @@ def _of_step(found: Chosen, step: str, part: str) -> list[RunFacts]:
 
 
 def _of_group(found: Chosen, by: str, name: str) -> list[RunFacts]:
+    if by == "week":
+        return _latest(found.last_days(name))
     return _latest([run for run in found.runs if (getattr(run, by) if by in _GROUPS else None) == name])
 
 
@@ -206,7 +215,6 @@ _MARKS: Mapping[str, Callable[[Chosen, str, str], list[RunFacts]]] = {
     "outcome": lambda found, outcome, _: _latest([run for run in found.runs if run.outcome == outcome]),
     "gaps": lambda found, bucket, _: [run for run in _in(found, bucket) if run.gap],
     "group": _of_group,
-    "weekly": lambda found, monday, _: _latest([run for run in found.every if _monday(run.started_at[:10]) == monday]),
 }
 
 
@@ -325,7 +333,7 @@ def spending(runs: Sequence[RunFacts]) -> Spending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """What runs of one strategy, evaluator, set of documents or way of asking come to, each with its interval."""
+    """What runs of one strategy, evaluator, set of documents, way of asking or time come to, with intervals."""
 
     name: str
     runs: int
@@ -346,6 +354,11 @@ def groups(runs: Sequence[RunFacts], by: By) -> list[Group]:
     for run in runs:
         parts.setdefault(getattr(run, by), []).append(run)
     return [_group(name, parts[name]) for name in sorted(parts, key=lambda name: -len(parts[name]))]
+
+
+def weeks(found: Chosen) -> list[Group]:
+    """The last seven days, named "now", beside the four weeks "before" them."""
+    return [_group(when, found.last_days(when)) for when in ("now", "before")]
 
 
 def _group(name: str, runs: Sequence[RunFacts]) -> Group:

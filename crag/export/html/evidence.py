@@ -16,7 +16,6 @@ from crag.export.html.passage import Passage, View, draw_passage, draw_surroundi
 from crag.export.html.safe_text import excerpt, link, site
 from crag.messages.answers import lacking_sentence
 from crag.messages.wording import (
-    correction_sentence,
     injection_reason,
     injection_text,
     kept_reason,
@@ -243,8 +242,6 @@ def _grade_notes(grade: Grade) -> list[str]:
     lines = [f"{words.sentence(grade.reason)} Graded by {maker(grade.evaluator)} ({how}).".strip()]
     if Maker.of(grade.evaluator).role == "reranker":  # that it was reranked is its reason
         lines = [words.sentence(f"{grade.reason} by {name_in_sentence(grade.evaluator)} ({how})")]
-    if grade.unadapted is not None:
-        lines.append(correction_sentence(grade.unadapted))
     if grade.instead_of:
         lines.append(f"Graded locally: {path.fallback_reason(grade)}")
     return lines

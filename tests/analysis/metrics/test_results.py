@@ -1,5 +1,6 @@
 """Results: means over what is known, intervals that repeat, and comparisons that pair question with question."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -13,11 +14,13 @@ from crag.analysis.metrics.results import (
     confusion,
     flat,
     measures_of,
+    read_results,
     rows_from_json,
     rows_to_json,
     summed_up,
 )
-from crag.analysis.questions.adapters import csv_export
+from crag.analysis.questions.adapters import csv_export, json_export
+from crag.core.errors import InputError
 from crag.core.types import Action
 
 FULL = ResultRow(
@@ -154,3 +157,67 @@ def test_of_times_no_difference_is_stated() -> None:
     assert found["remembered"].value == 5.0 and (found["calls"].value or 0) < 0
     assert found["calls"].names == ("the first", "the second")
     assert summed_up(second).means["seconds"].value == 0.6, "each by itself is told"
+
+
+# A right answer, and whether a change lost some: the file of a baseline, and what is refused
+
+
+@pytest.mark.parametrize(
+    ("known", "right"),
+    [
+        ({"judged_by": "page", "answer_holds": True, "evidence_page": False}, True),
+        ({"judged_by": "page", "evidence_page": True, "abstained": False}, True),
+        ({"judged_by": "page", "evidence_page": True, "abstained": True}, False),
+        ({"judged_by": "page", "evidence_page": False, "evidence_source": True, "abstained": False}, False),
+        ({"judged_by": "source", "evidence_source": True, "abstained": False}, True),
+        ({"judged_by": "unanswerable", "abstained": True}, True),
+        ({"judged_by": "unanswerable", "abstained": False}, False),
+        ({"judged_by": "answer", "problem": "The run was stopped."}, False),
+        ({"problem": "The run was stopped."}, None),
+        ({"abstained": False}, None),
+    ],
+)
+def test_right_is_what_the_finest_label_says(known: dict[str, object], right: bool | None) -> None:
+    row = ResultRow(question_id="q", question="?", **known)  # type: ignore[arg-type]
+    assert row.right is right and flat(row)["right"] is right
+
+
+@pytest.mark.parametrize(("lost", "won", "worse"), [(8, 0, True), (3, 0, False), (4, 0, True), (8, 5, False)])
+def test_answers_are_worse_where_the_whole_interval_lies_below_zero(lost: int, won: int, worse: bool) -> None:
+    def side(right: range) -> list[ResultRow]:
+        numbers = range(40)
+        return [ResultRow(question_id=str(n), question="?", answer_holds=n in right) for n in numbers]
+
+    found = compare_results(side(range(40 - won)), side(range(lost, 40)))["right"]
+    assert found.high is not None and (found.high < 0) is worse
+
+
+def written(*rows: ResultRow) -> bytes:
+    cells = [flat(row) for row in rows]
+    columns = list(dict.fromkeys(name for each in cells for name in each))
+    return json_export(columns, [[each.get(name) for name in columns] for each in cells])
+
+
+def test_a_file_of_results_is_read_as_it_was_written() -> None:
+    other = replace(FULL, strategy="balanced")
+    assert read_results(written(FULL, replace(FULL, question_id="b")), "joint") == [
+        FULL,
+        replace(FULL, question_id="b"),
+    ]
+    assert read_results(written(FULL, other), "balanced") == [other]
+    with pytest.raises(InputError, match="several strategies, and not joint"):
+        read_results(written(FULL, other), "joint")
+    with pytest.raises(InputError, match="a question twice"):
+        read_results(written(FULL, FULL), "paper")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"", b"[", b"[]", b"{}", b"7", b"[1]", b'[{"question": "a"}]', b"[" * 100_000, written(FULL)[:-40], b"\xff"),
+        json.dumps([{"question_id": "a", "question": "?", "calls": "many"}]).encode(),
+    ],
+)
+def test_a_file_that_is_cut_off_or_of_another_kind_is_refused(data: bytes) -> None:
+    with pytest.raises(InputError, match="no file of results"):
+        read_results(data, "balanced")

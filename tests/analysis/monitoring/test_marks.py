@@ -1,5 +1,6 @@
 """What the Monitor counts: every mark stands for just the runs that its figure counts, and what is said of them."""
 
+import hashlib
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -11,10 +12,28 @@ from crag.analysis.monitoring import figures
 from crag.analysis.monitoring.figures import Choice, behind, choose_runs
 from crag.core.runfacts import DaySpending, RunFacts
 from crag.messages.monitoring import compose_sentences
-from tests.analysis.monitoring.test_drifting import made
 from ui.monitor.stored import Seen, board
 
 NOW = datetime(2026, 11, 22, 15, 30, tzinfo=UTC)
+ACTIONS = ("CORRECT", "AMBIGUOUS", "INCORRECT")
+
+
+def made(number: int, at: datetime, random: np.random.Generator, *, low: float = 0.0) -> RunFacts:
+    """A run whose best score is high, or low with that probability; its action and its web go by the score."""
+    best = float(random.beta(8, 2) if random.random() >= low else random.beta(2, 6))
+    action = ACTIONS[0 if best > 0.6 else 1 if best > 0.3 else 2]
+    return RunFacts(
+        run_id=hashlib.sha256(f"{number}".encode()).hexdigest()[:32],
+        workspace="default",
+        started_at=at.isoformat(timespec="milliseconds"),
+        strategy="balanced",
+        via="app",
+        action=action,
+        outcome="answered",
+        evaluator="local-1",
+        best=best,
+        searches=int(action != "CORRECT"),
+    )
 
 
 def month(count: int = 400, **more: float) -> list[RunFacts]:
@@ -72,12 +91,28 @@ def test_every_mark_stands_for_the_runs_that_its_figure_counts(span) -> None:
     for by in ("strategy", "evaluator", "scope", "via"):
         for group in figures.groups(found.runs, by):
             assert len(behind(f"group|{by}|{group.name}", found)) == group.runs
+    for week in figures.weeks(found):
+        assert len(behind(f"group|week|{week.name}", found)) == week.runs
     for step in figures.latency(found):
         slow = behind(f"step|{step.step}|p95", found)
         took = [run.seconds if step.step == "run" else run.steps[step.step] for run in slow]
         assert min(took) == step.p95.value and took == sorted(took, reverse=True)
     assert len(behind("gaps|", found)) == figures.gaps(found.runs)
     assert behind("run_id|x|y", found) == [] and behind("group|__class__|x", found) == [] and behind("", found) == []
+
+
+def test_the_last_seven_days_stand_beside_the_four_weeks_before_whatever_the_span() -> None:
+    week, earlier = (NOW - timedelta(days=days) for days in (7, 35))
+    runs = month()
+    runs.append(
+        replace(runs[-1], run_id="since the last full hour", started_at=(NOW + timedelta(minutes=5)).isoformat())
+    )
+    now, before = figures.weeks(choose_runs(runs, Choice(span="day"), NOW))
+    assert now.runs == sum(run.started_at >= week.isoformat() for run in runs)
+    assert before.runs == sum(earlier.isoformat() <= run.started_at < week.isoformat() for run in runs)
+    moved = [replace(run, searches=3) if run.started_at >= week.isoformat() else run for run in runs]
+    now, before = figures.weeks(choose_runs(moved, Choice(), NOW))
+    assert now.web.value == 1 and now.web.low > before.web.high
 
 
 def test_filters_let_through_what_they_name_and_leave_evaluations_out_until_they_are_wanted() -> None:
@@ -117,12 +152,12 @@ def test_what_matters_is_said_first() -> None:
     made_of = board(Seen(moved, ("moved",)), Choice(span="week"), (), NOW)
     warned = [each.mark for each in made_of.sentences if each.warns]
     assert [each.mark for each in made_of.sentences[: len(warned)]] == warned
-    assert {"web", "rewrites", "weekly|2026-11-16"} <= set(warned)
+    assert {"web", "rewrites"} <= set(warned)
     for each in made_of.sentences:
         assert not each.mark or behind(each.mark, made_of.found), each
     quiet = board(Seen(runs, ("quiet",)), Choice(span="week"), (), NOW)
     assert "web" in {each.mark for each in quiet.sentences if not each.warns}
-    assert [each.mark for each in compose_sentences(choose_runs([], Choice(), NOW), [])] == [""]
+    assert [each.mark for each in compose_sentences(choose_runs([], Choice(), NOW))] == [""]
 
 
 def test_what_was_used_for_the_first_time_is_a_change() -> None:
