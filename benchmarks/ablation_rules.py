@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -13,28 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import faithfulness_figures as figures
-from benchmarks.conversation import FILINGS, filled
 from benchmarks.evaluator_graders import evaluator_version, shipped_evaluator
-from benchmarks.evaluator_library import spread
-from benchmarks.guidance import invented
-from benchmarks.thresholds_cases import Case, behind, retrieved, unseen
+from benchmarks.thresholds_cases import Case, behind, retrieved
 from benchmarks.thresholds_grades import KeptScores
 from benchmarks.thresholds_strips import cut
-from crag.core.config import AppConfig, Keys
-from crag.core.events import About
-from crag.core.protocols import SearchQuery
 from crag.core.strategies import strategy
-from crag.core.types import Answer, Chunk, FigureCheck, RetrievedChunk, WebPage
-from crag.engine import Engine
+from crag.core.types import FigureCheck
 from crag.evaluation import keeping
 from crag.evaluation.local import LocalEvaluator
-from crag.evaluation.refinement import make_strip
 from crag.evaluation.strips import filter_strips
-from crag.generation.disagreements import with_disagreements
 from crag.generation.figures import check_figures
 from crag.generation.qualifiers import find_qualified
-from crag.pipeline.guiding import SOURCES, Guide
-from crag.storage.library import Library
 from crag.text.numerals import numbers_in
 from crag.text.sentences import sentences
 
@@ -148,78 +136,6 @@ def strip_context(data: Path, limit: int) -> Iterator[Pairs]:
         yield _pairs(name, kind, "an answer is kept", found)
 
 
-# Sources that disagree
-
-
-def disagreements(data: Path, limit: int) -> Iterator[Pairs]:
-    """Passages beside a copy of one of them in which a figure is altered, and without that copy."""
-    papers = [row["passages"] for row in figures.read_rows(data, "evidence_inference")]
-    pages = [row["passages"] for row in unseen(data, "nq")]
-    for name, kind, found in (("NQ", "web pages", pages), ("Evidence Inference", "papers", papers)):
-        dice, quiet, said = random.Random(SEED), list[tuple[float, float]](), list[tuple[float, float]]()
-        for passages in found[:limit]:
-            chunks = [_chunk(str(place), each["title"], each["text"]) for place, each in enumerate(passages)]
-            quiet.append((not _disagree(chunks), True))
-            case = figures.Case(name, "", chunks[0].text, chunks[0].text)
-            made = next(filter(None, (figures.altered(case, rule, [], dice) for rule in ("digit", "year"))), None)
-            if made is not None:
-                said.append((_disagree([*chunks, _chunk("other", chunks[0].title, made[0])]), False))
-        yield _pairs(name, kind, "a planted disagreement is said", said)
-        yield _pairs(name, kind, "none is said where none is planted", quiet)
-
-
-def _chunk(id: str, title: str, text: str) -> Chunk:
-    place = {"page": 1, "ordinal": 0, "start": 0, "end": len(text)}
-    return Chunk(id=id, document_id=id, source=f"{id}.txt", title=title, text=text, **place)
-
-
-def _disagree(chunks: Sequence[Chunk]) -> bool:
-    whole = [make_strip(each.id, each.text, "internal", 0, len(each.text), None, kept=True) for each in chunks]
-    sources: dict[str, Chunk | WebPage] = {each.id: each for each in chunks}
-    return bool(with_disagreements(Answer(text="", by=""), whole, sources).disagreements)
-
-
-# Questions that are suggested where there is no answer
-
-
-@dataclass(frozen=True, slots=True)
-class Narrowed:
-    """The search of a library among the documents that meet a filter."""
-
-    library: Library
-    where: str
-
-    def search(self, query: str, k: int) -> list[RetrievedChunk]:
-        return self.library.find(SearchQuery(query, k, where=self.where))
-
-
-def suggestions(data: Path, limit: int) -> Iterator[Pairs]:
-    """Without one way to make them: whether any is left that another way made."""
-    engine = Engine(AppConfig(), Keys())
-    library = engine.library(filled(engine, argparse.Namespace(data=data, cache=CACHE)))
-    strangers = [row["question"] for row in spread(unseen(data, "nq"), 60)]
-    filings = [json.loads(line) for line in (data / "financebench/questions.jsonl").read_text("utf-8").splitlines()]
-    report = [json.loads(line)["question"] for line in engine.sample().question_set.read_text("utf-8").splitlines()]
-    asked = {
-        "report": ("OPM annual report", [*strangers, *(row["question"] for row in filings)]),
-        "filings": ("two filings", [*strangers, *report, *(question for _, question in invented(filings))]),
-    }
-    for kind, (name, questions) in asked.items():
-        files = FILINGS if kind == "filings" else [engine.sample().pdf.name]
-        where = f"name in ({', '.join(map(json.dumps, files))})"
-        retriever = Narrowed(library, where)
-        guide = Guide(lambda: About(documents=2, titles=(), headings=()), retriever, shipped_evaluator(), web=False)
-        found = []
-        for question in spread(questions, limit):
-            near = [(each.chunk, None) for each in retriever.search(question, SOURCES)]
-            made = guide.guidance(question, near, (), strategy("balanced").settings).suggestions
-            found.append({each.made_of for each in made})
-        for way in ("row", "section", "sentence"):
-            pairs = [(bool(each), bool(each - {way})) for each in found]
-            yield _pairs(name, kind, f"a question is suggested; without: {way}", pairs)
-    engine.close()
-
-
 # Values in one sentence
 
 
@@ -265,8 +181,6 @@ def _read_beside(
 
 
 RULES = {
-    "disagreements": Rule("Sources that disagree", ("crag/generation/disagreements.py",), disagreements),
-    "suggestions": Rule("Questions suggested", ("crag/generation/suggestions.py",), suggestions),
     "strip_context": Rule("Strips that kept ones need", ("crag/evaluation/strip_dependencies.py",), strip_context),
     "qualifiers": Rule("Values in one sentence", ("crag/generation/qualifiers.py",), qualifiers),
     "names": Rule("Names looked for as figures are", ("crag/text/names.py",), names),

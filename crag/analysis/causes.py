@@ -321,7 +321,7 @@ def answer_without(engine: Engine, without: Without, *, web_on: bool) -> AnswerW
         settings = without_floor(settings, what.decision)
     pieces = engine.generator.answer(trace.meant, knowledge, sources, settings)
     whole = next(piece for piece in pieces if isinstance(piece, Answer))
-    return AnswerWithout(answer=finish(whole, what.decision, knowledge, sources, settings))
+    return AnswerWithout(answer=finish(whole, what.decision, knowledge, settings))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -232,7 +232,6 @@ def _guide(trace: Trace, guidance: Guidance, output: Output) -> None:
     limits = trace.decision or trace.run_settings
     near = ((each, answers.against_text(each.score, limits.upper, limits.lower)) for each in guidance.near)
     parts = (
-        [f"{each.question} ({answers.suggestion_text(each)})" for each in guidance.suggestions],
         [f"{each.source}, {each.where}, {against}: “{each.quote}”" for each, against in near],
         [answers.about_text(guidance.about), answers.headings_text(guidance.about)],
         [f"{answers.web_text(trace, on=guidance.web)} {guidance.query}"],

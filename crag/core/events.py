@@ -53,22 +53,6 @@ class Near:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Suggestion:
-    """A question that the library answers, made from the text `quote`, and the evaluator's score of that for it, 0..1.
-
-    `made_of`: a sentence, a row of a table, or a section by its heading.
-    """
-
-    question: str
-    made_of: Literal["sentence", "row", "section"]
-    chunk_id: str
-    source: str
-    where: str
-    quote: str
-    score: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Guidance:
     """Beside an answer that there is none. `near`: best first. `query`: what a search of the web would be asked.
 
@@ -77,7 +61,6 @@ class Guidance:
 
     about: About
     near: tuple[Near, ...] = ()
-    suggestions: tuple[Suggestion, ...] = ()
     query: str = ""
     web: bool = False
 

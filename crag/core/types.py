@@ -310,22 +310,14 @@ class SpanReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
-    """One of the values that sources give for a thing: as it is written there, its citation, and how old its source is.
+    """The value of a cell: as its table gives it, its citation, and how old its document is.
 
-    `dated` is an ISO 8601 date; empty where the source has none.
+    `dated` is an ISO 8601 date; empty where the document has none.
     """
 
     value: str
     citation: int
     dated: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Disagreement:
-    """Kept strips that give different values for the same thing, named by `subject` in words of theirs."""
-
-    subject: str
-    values: tuple[Reported, ...]
 
 
 LookupOutcome = Literal["found", "several", "no item", "other row", "no figure", "opposite", "no period", "empty"]
@@ -364,10 +356,10 @@ class Answer:
 
     An abstaining answer says so in `text` and cites nothing. `instead_of`: the model that was to write it. `short`:
     the words of a quoted sentence that answer, where that is sure enough. `unnamed`: what the question names and
-    nothing that was found does. `disagreements`: where what it rests on does not agree. `remarks`: what is to be
-    said of the reply of the model that wrote it. `lookup`: how the look-up in tables ended; empty where none was made.
-    `contradicts`: the cell that was looked up, where it gives another amount than the model does.
-    `calculation`: what the question wants worked out, which is then the short answer.
+    nothing that was found does. `differing`: what each document gives for the cell that is asked for, where they give
+    different values. `remarks`: what is to be said of the reply of the model that wrote it. `lookup`: how the look-up
+    in tables ended; empty where none was made. `contradicts`: the cell that was looked up, where it gives another
+    amount than the model does. `calculation`: what the question wants worked out, which is then the short answer.
     `confidence` 0..1: how likely it is right, of an abstaining one how likely what was held back is; None where that is
     not known.
     """
@@ -380,7 +372,7 @@ class Answer:
     instead_of: str = ""
     short: ShortAnswer | None = None
     unnamed: tuple[str, ...] = ()
-    disagreements: tuple[Disagreement, ...] = ()
+    differing: tuple[Reported, ...] = ()
     remarks: tuple[Remark, ...] = ()
     lookup: LookupOutcome | Literal[""] = ""
     contradicts: Reported | None = None

@@ -93,8 +93,8 @@ def _answer(trace: Trace, label: str) -> list[str]:
     known = {citation.number for citation in answer.citations}
     marks = "".join(f"[^{label}{each}]" for each in dict.fromkeys(each.citation for each in answer.places))
     blocks = [f"**{escape_markdown(brief_text(answer))}**{marks}"] if answer.places else []
-    disagree = [_paragraph(said, known, label) for said in conflict_sentences(answer)]
-    return [*blocks, *_paragraphs(answer, trace.checks, known, label), *disagree]
+    against = [_paragraph(said, known, label) for said in conflict_sentences(answer)]
+    return [*blocks, *_paragraphs(answer, trace.checks, known, label), *against]
 
 
 def _handed(trace: Trace) -> list[str]:

@@ -24,7 +24,6 @@ from crag.core.types import (
     Call,
     Citation,
     Decision,
-    Disagreement,
     FigureCheck,
     Grade,
     Judgement,
@@ -44,7 +43,6 @@ from crag.core.types import (
 from crag.messages.answers import (
     calculation_text,
     check_sentence,
-    disagreement_sentence,
     figures_sentences,
     objection_sentence,
 )
@@ -289,18 +287,6 @@ class CalculationRecord(Record):
         return cls(**shared(worked, cls) | {"cells": cells}, sentence=calculation_text(worked))
 
 
-class DisagreementRecord(Record):
-    """Sources that give different values for the same thing."""
-
-    subject: str
-    values: tuple[Reported, ...]
-    sentence: str
-
-    @classmethod
-    def of(cls, disagreement: Disagreement) -> DisagreementRecord:
-        return cls(**shared(disagreement, cls), sentence=disagreement_sentence(disagreement))
-
-
 class CheckRecord(Record):
     """Whether what it cites supports one sentence of the answer; `supported` null: not checkable."""
 
@@ -387,7 +373,7 @@ class AnswerRecord(Record):
     calculation: CalculationRecord | None = None
     answered_instead_of: str | None = Field(None, description="The model that was to write it.")
     remarks: tuple[str, ...] = Field((), description="What is to be said of the model's reply.")
-    disagreements: list[DisagreementRecord] = []
+    differing: tuple[Reported, ...] = Field((), description="What each document gives, where they differ.")
     contradicts: Reported | None = Field(None, description="The cell of a table that gives another amount.")
     citations: tuple[Citation, ...] = ()
 
@@ -402,7 +388,7 @@ def _answer(answer: Answer | None) -> dict[str, Any]:
         "calculation": CalculationRecord.of(answer.calculation) if answer.calculation else None,
         "answered_instead_of": answer.instead_of or None,
         "remarks": answer.remarks,
-        "disagreements": [DisagreementRecord.of(each) for each in answer.disagreements],
+        "differing": answer.differing,
         "contradicts": answer.contradicts,
         "citations": answer.citations,
     }

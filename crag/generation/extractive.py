@@ -13,6 +13,7 @@ from crag.core.types import UNMET, Answer, Calculation, Chunk, Citation, Passage
 from crag.generation.arithmetic import Worked, work_out
 from crag.generation.citations import abstention, build_citation, pieces_of, quotable, usable_of, with_mark
 from crag.generation.formulas import asks_arithmetic, formula_of
+from crag.generation.ground import with_differing
 from crag.generation.lookup import FoundCell, Lookup, has_cell, look_up
 from crag.generation.qualifiers import says_opposite
 from crag.generation.short import READ, Found, find_words, part_of, short_answer, titled_text
@@ -176,7 +177,7 @@ class ExtractiveGenerator:
         confidence = LOOKED_UP if row else self._confidence(question, whole, [chosen[0], *ranked], sources, surest)
         if confidence is not None and confidence < settings.min_answer_confidence:
             return abstention(None, sources, settings, self.by, confidence=confidence)
-        return replace(whole, confidence=confidence)
+        return with_differing(replace(whole, confidence=confidence), lookup, subjects.foreign)
 
     def _confidence(
         self,

@@ -1,13 +1,14 @@
-"""What an answer stands on: whether it is unsure after the action that was taken, and where its sources disagree."""
+"""What an answer stands on: whether it is unsure after the action that was taken, and where its documents differ."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from crag.core.settings import Settings
-from crag.core.types import UNMET, Action, Answer, Chunk, Decision, Strip, WebPage
-from crag.generation.disagreements import with_disagreements
+from crag.core.types import UNMET, Action, Answer, Chunk, Decision, Reported, Strip
+from crag.generation.citations import build_citation, numbers_in
+from crag.generation.lookup import Lookup
 
 
 def without_floor(settings: Settings, decision: Decision | None) -> Settings:
@@ -24,14 +25,38 @@ def finish(
     answer: Answer,
     decision: Decision | None,
     knowledge: Sequence[Strip],
-    sources: Mapping[str, Chunk | WebPage],
     settings: Settings,
 ) -> Answer:
-    """The answer as a run gives it: marked where it stands on weak ground, with what its sources disagree on."""
+    """The answer as a run gives it: marked where it stands on weak ground."""
     if answer.abstained:
         return answer
-    unsure = _unsure(answer, decision, knowledge, settings)
-    return with_disagreements(replace(answer, low_confidence=unsure), knowledge, sources)
+    return replace(answer, low_confidence=_unsure(answer, decision, knowledge, settings))
+
+
+def with_differing(answer: Answer, lookup: Lookup | None, foreign: Container[str]) -> Answer:
+    """The answer with what each document gives for the cell that is asked for, where they give different values.
+
+    `foreign`: the sources of other subjects, whose cells are not the one that is asked for.
+    """
+    cells = [cell for cell in lookup.differing if cell.chunk.id not in foreign] if lookup else []
+    if len(cells) < 2:
+        return answer
+    values = []
+    for cell in cells:
+        answer, number = cite(answer, cell.row_strip, cell.chunk)
+        values.append(Reported(value=cell.value, citation=number, dated=cell.chunk.dated))
+    return replace(answer, differing=tuple(values))
+
+
+def cite(answer: Answer, strip: Strip, chunk: Chunk) -> tuple[Answer, int]:
+    """The answer with a citation that holds the strip, and its number; one that is there already serves."""
+    for each in answer.citations:
+        if each.source_id == chunk.id and strip.text in each.quote:
+            return answer, each.number
+    # A model may have written a number that stands for no source: the new one is none of those.
+    number = max([0, *numbers_in(answer.text), *(each.number for each in answer.citations)]) + 1
+    made = build_citation(number, strip, chunk, 0, len(strip.text))
+    return replace(answer, citations=(*answer.citations, made)), number
 
 
 def lacks_support(decision: Decision | None, knowledge: Sequence[Strip]) -> bool:

@@ -17,11 +17,11 @@ from crag.generation.citations import (
     build_citation,
     fenced_strip,
     fit_strips,
-    numbers_in,
     pieces_of,
     place_of,
     usable_of,
 )
+from crag.generation.ground import cite, with_differing
 from crag.generation.lookup import FoundCell, Lookup, contradicts_cell, look_up
 from crag.generation.subjects import Subjects, subjects_of
 from crag.text.injection import UNTRUSTED, fence, fence_text
@@ -112,7 +112,8 @@ class LlmGenerator:
             remarks=tuple(remarks),
             lookup=lookup.outcome if lookup else "",
         )
-        yield _check_cell(whole, *held) if held else whole
+        whole = _check_cell(whole, *held) if held else whole
+        yield with_differing(whole, lookup, subjects.foreign)
 
     def _once(self, text: str) -> str:
         """A text that repeats itself with what it repeats said once. Raises ReplyError where that says nothing."""
@@ -149,13 +150,8 @@ def _check_cell(answer: Answer, cell: FoundCell, strip: Strip) -> Answer:
     """The answer, of low confidence and with the cell and its citation where it gives another amount."""
     if not contradicts_cell(MARK.sub("", answer.text), cell):
         return answer
-    citations = answer.citations
-    number = next((each.number for each in citations if each.strip_id == strip.id), 0)
-    if not number:
-        number = max([0, *numbers_in(answer.text)]) + 1
-        citations = (*citations, build_citation(number, strip, cell.chunk, 0, len(strip.text)))
-    contradicts = Reported(value=cell.value, citation=number)
-    return replace(answer, low_confidence=True, citations=citations, contradicts=contradicts)
+    answer, number = cite(answer, strip, cell.chunk)
+    return replace(answer, low_confidence=True, contradicts=Reported(value=cell.value, citation=number))
 
 
 def _collect_remarks(pieces: Iterator[str], remarks: list[Remark]) -> Iterator[str]:

@@ -85,6 +85,7 @@ class FoundCell:
     """A cell that is asked for: the characters [start, end) of the chunk's text, and those of its row.
 
     `unit` is what its table counts in, as it says. `steps`: how far it is from the question's own words, 0 the nearest.
+    `key`: its row, column, section and period; the same in two tables that speak of one thing.
     """
 
     chunk: Chunk
@@ -97,6 +98,7 @@ class FoundCell:
     unit: str
     steps: int
     table: Table = field(repr=False)
+    key: tuple[object, ...] = ()
 
     @property
     def text(self) -> str:
@@ -153,6 +155,13 @@ class Lookup:
     @property
     def cell(self) -> FoundCell | None:
         return next(iter(self.found), None)
+
+    @property
+    def differing(self) -> tuple[FoundCell, ...]:
+        """The cells with different values, where each is of another document and all have one row, column and period."""
+        if self.outcome != "several" or len({cell.chunk.document_id for cell in self.cells}) < len(self.cells):
+            return ()
+        return self.cells if len({cell.key for cell in self.cells}) == 1 else ()
 
 
 def look_up(question: str, sources: Mapping[str, Chunk | WebPage]) -> Lookup | None:
@@ -339,7 +348,10 @@ def _candidates(chunk: Chunk, wanted: Wanted, document: _Document) -> Iterator[t
                     fit = "yes"
                 elif alone and wanted.period is None and not any(map(periods_in, _own_names(found, row))):
                     fit = "undated"
-                yield found if shown else replace(found, steps=steps + 1), fit
+                names = (_key(without_periods(name)) for name in (label, table.name(cell), row.section))
+                # A question that names a period is met by cells of that one alone, however each table writes it.
+                key = (*names, *(shown if wanted.period is None else ()))
+                yield replace(found, key=key, steps=steps if shown else steps + 1), fit
 
 
 def _steps(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal
 
-from crag.core.events import About, Suggestion
+from crag.core.events import About
 from crag.core.makers import about
 from crag.core.protocols import OWN
 from crag.core.trace import Trace
-from crag.core.types import Action, Answer, Calculation, Citation, Disagreement, FigureCheck, Judgement, SentenceCheck
+from crag.core.types import Action, Answer, Calculation, Citation, FigureCheck, Judgement, SentenceCheck
 from crag.messages.wording import recognised_text, unnamed_sentence, web_origin
 from crag.text.formats import count, format_score, join_names
 
@@ -220,28 +220,26 @@ def figures_sentences(checks: Sequence[SentenceCheck]) -> list[str]:
     return list(dict.fromkeys(figure_sentence(figure) for figure in remarkable(checks)))
 
 
-def disagreement_sentence(disagreement: Disagreement) -> str:
-    """That sources disagree, each value with its citation, and which is newer, where all say how old they are."""
-    return _join_parts(disagreement_parts(disagreement))
-
-
 def _join_parts(parts: Iterable[str | int]) -> str:
     return "".join(f" [{part}]" if isinstance(part, int) else part for part in parts)
 
 
-def disagreement_parts(disagreement: Disagreement) -> list[str | int]:
-    """The same in parts: words, and the numbers of citations."""
-    values = disagreement.values
-    parts: list[str | int] = [f"The sources disagree on “{disagreement.subject}”: "]
-    for place, each in enumerate(values):
-        before = "" if not place else " and " if place == len(values) - 1 else ", "
-        parts += [f"{before}{each.value}", each.citation]
-    return [*parts, ".", *_newest(disagreement)]
+def differing_parts(answer: Answer) -> list[str | int]:
+    """What each document gives for the cell that is asked for, in parts: words, and the numbers of citations.
+
+    Nothing where they give one value.
+    """
+    names = {each.number: each.source for each in answer.citations}
+    parts: list[str | int] = []
+    for each in answer.differing:
+        dated = f" ({each.dated})" if each.dated else ""
+        before = "; " if parts else "Your documents give different values: "
+        parts += [f"{before}{each.value} in {names[each.citation]}{dated}", each.citation]
+    return [*parts, "."] if parts else []
 
 
 def contradiction_parts(answer: Answer) -> list[str | int]:
-    """That the table looked up gives another amount than the answer, as `disagreement_parts`; nothing where it does
-    not."""
+    """That the table looked up gives another amount than the answer, as `differing_parts`; else nothing."""
     if answer.contradicts is None:
         return []
     value, number = answer.contradicts.value, answer.contradicts.citation
@@ -251,27 +249,15 @@ def contradiction_parts(answer: Answer) -> list[str | int]:
 
 
 def conflict_sentences(answer: Answer) -> list[str]:
-    """What speaks against an answer: the table looked up, where it says otherwise, and what sources disagree on."""
-    against = _join_parts(contradiction_parts(answer))
-    return [*filter(None, [against]), *map(disagreement_sentence, answer.disagreements)]
+    """What speaks against an answer: the table looked up, where it says otherwise, and documents that differ."""
+    return [*filter(None, map(_join_parts, (contradiction_parts(answer), differing_parts(answer))))]
 
 
-def _newest(disagreement: Disagreement) -> list[str | int]:
-    """Which value is of the newest source. Dates are compared as far as all of them are known."""
-    exact = min((len(each.dated) for each in disagreement.values), default=0)
-    known = sorted({each.dated[:exact] for each in disagreement.values})
-    if not exact or len(known) < 2:
-        return []
-    newest = [each for each in disagreement.values if each.dated[:exact] == known[-1]]
-    return [*(each.citation for each in newest), f" {'is' if len(newest) == 1 else 'are'} newer ({newest[0].dated})."]
-
-
-def guidance_heads(trace: Trace) -> dict[Literal["suggestions", "near", "about", "web"], str]:
+def guidance_heads(trace: Trace) -> dict[Literal["near", "about", "web"], str]:
     """What stands above each part of the help. Where a passage is quoted as the answer, no near ones are listed."""
     whole = trace.answer
     quoted = whole is not None and any(each.origin == "internal" for each in whole.citations)
     return {
-        "suggestions": "Your documents also answer" if quoted else "Your documents do answer",
         "near": "" if quoted else "Nearest passages",
         "about": "What was searched",
         "web": "The web",
@@ -301,13 +287,6 @@ def against_text(score: float | None, upper: float, lower: float) -> str:
     if score < upper:
         return f"{scored}, below the upper threshold of {upper:.2f}"
     return f"{scored}, at or above the upper threshold of {upper:.2f}"
-
-
-def suggestion_text(suggestion: Suggestion) -> str:
-    """Why a question is suggested: where its answer stands, and how sure that is."""
-    what = {"sentence": "a sentence", "row": "a row of a table", "section": "the section of that heading"}
-    place = f"on {suggestion.where}" if suggestion.where.startswith("page ") else f"in {suggestion.where}"
-    return f"{what[suggestion.made_of]} {place} of {suggestion.source} answers it, scored {suggestion.score:.2f}"
 
 
 def web_text(trace: Trace, *, on: bool) -> str:

@@ -141,8 +141,8 @@ def build_pipeline(
     generator: Generator = local.generator
     if not isinstance(generator, ExtractiveGenerator):
         generator = GuardedGenerator(generator)
-    # What else the library holds is no help where it is not what was searched.
-    guide = None if request.retriever else Guide(about, retriever, checked, web=bool(reached))
+    # What the library holds is no help where it is not what was searched.
+    guide = None if request.retriever else Guide(about, web=bool(reached))
     parts = RunContext(
         settings=settings,
         wanted=request.wanted,

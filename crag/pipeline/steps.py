@@ -234,7 +234,7 @@ def answer(state: State, parts: RunContext) -> State:
         parts.emit(ev.Token(text=piece, at=parts.now()))
     if whole is None:
         raise ReplyError("The answer ended before it was complete.", "Ask again.")
-    whole = finish(whole, decision, knowledge, sources, settings)
+    whole = finish(whole, decision, knowledge, settings)
     parts.emit(ev.Answered(answer=whole, at=parts.now()))
     if whole.abstained or lacks_support(decision, knowledge):
         _guide(state, parts)

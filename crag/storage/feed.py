@@ -20,7 +20,7 @@ from crag.retrieval.ranking import Rows
 from crag.storage import store
 from crag.storage.catalog import Catalog, TitleIndex, rarity
 from crag.storage.records import Records
-from crag.storage.tables import changes, chunks, documents, runs, tracks, vectors
+from crag.storage.tables import changes, chunks, documents, tracks, vectors
 
 _WORDS = 16
 """Words that the records are searched for at most."""
@@ -268,9 +268,3 @@ class Points:
         with self._database.read() as connection:
             asked = select(tracks.c.chunk, tracks.c.used).where(tracks.c.used > 0)
             return dict(map(tuple, connection.execute(asked)))
-
-    def disagreeing(self, ids: Sequence[str]) -> list[str]:
-        """Those of these runs whose answers name a disagreement of sources."""
-        asked = select(runs.c.id).where(runs.c.trace.contains('"disagreements":[{'))
-        with self._database.read() as connection:
-            return [row.id for row in store.select_in(connection, asked, runs.c.id, ids)]

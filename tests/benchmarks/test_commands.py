@@ -45,7 +45,6 @@ COMMANDS = {
     "financebench": "--limit 1 --strategies plain-rag balanced",
     "forms": "--limit 3",
     "funnels": "--limit 1",
-    "guidance": "--limit 1",
     "headline": "--limit 3",
     "ingest": "--documents 1 --without-recipe",
     "injection": "--limit 2 --minutes 0.1",

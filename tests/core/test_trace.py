@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from crag.core import events as ev
-from crag.core.events import About, Guidance, Near, Suggestion, event_from_json, event_to_json
+from crag.core.events import About, Guidance, Near, event_from_json, event_to_json
 from crag.core.trace import Trace
 from crag.core.types import (
     Action,
@@ -56,11 +56,6 @@ CITATION = Citation(
 GUIDANCE = Guidance(
     about=About(documents=1, titles=("Report",), headings=("Income Taxes",)),
     near=(Near(chunk_id="a", source="a.pdf", where="page 1", score=None, quote="Paris"),),
-    suggestions=(
-        Suggestion(
-            question="What?", made_of="row", chunk_id="a", source="a.pdf", where="page 1", quote="Paris", score=0.9
-        ),
-    ),
     query="paris",
     web=True,
 )

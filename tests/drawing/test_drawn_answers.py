@@ -1,4 +1,4 @@
-"""What is drawn of an answer beside its words: checks, figures, disagreements, rows of tables, kept pages, scopes."""
+"""What is drawn of an answer beside its words: checks, figures, values that differ, tables, kept pages, scopes."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import pytest
 from crag.core import events as ev
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Answer, Chunk, Disagreement, FigureCheck, Judgement, Reported, SentenceCheck
+from crag.core.types import Answer, Chunk, FigureCheck, Judgement, Reported, SentenceCheck
 from crag.export.html import answer, evidence, pages
 from crag.export.html.marks import SavedPages, keeper, verifier
 from crag.export.html.passage import View
@@ -131,18 +131,14 @@ def test_what_a_figure_says_is_escaped():
     assert "img" not in Inspector(said).tags
 
 
-def disagreed() -> Answer:
+def test_values_that_documents_give_differently_stand_with_their_names_and_dates():
     values = (
         Reported(value="1,577", citation=1, dated="2018"),
         Reported(value=f"1,632 {NASTY}", citation=2, dated="2019"),
     )
-    return trace_with("It is so [1].", disagreements=(Disagreement(subject=f"Sales {NASTY}", values=values),))
-
-
-def test_a_disagreement_cites_both_and_says_which_is_newer():
-    said = answer.answer(disagreed())
+    said = answer.answer(trace_with("It is so [1].", differing=values))
     seen = Inspector(said)
-    assert "Disagreement. The sources disagree on “Sales" in seen.said and "is newer (2019)." in seen.said
+    assert "Your documents give different values: 1,577 in " in seen.said and "(2018)" in seen.said
     assert said.count('data-pick="cite:1"') == 2 and 'data-pick="cite:2"' in said
     assert "img" not in seen.tags
 

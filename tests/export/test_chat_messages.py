@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.core.trace import Trace
-from crag.core.types import Answer, Citation, Disagreement, Reported, SentenceCheck, ShortAnswer
+from crag.core.types import Answer, Citation, Reported, SentenceCheck, ShortAnswer
 from crag.export.markdown import Harmless, closing, extract_answer, opening
 from crag.messages.answers import LOW_CONFIDENCE, NOTHING_SHOWN
 
@@ -38,9 +38,7 @@ def test_under_an_answer_stand_its_sources_and_what_is_doubtful() -> None:
         low_confidence=True,
         unnamed=("Madill",),
         contradicts=Reported(value="70", citation=1),
-        disagreements=(
-            Disagreement(subject="days", values=(Reported(value="80", citation=1), Reported(value="90", citation=2))),
-        ),
+        differing=(Reported(value="80", citation=1, dated="2018"), Reported(value="90", citation=2)),
     )
     check = SentenceCheck(sentence="So they say.", citations=(), supported=False, note="nothing shown")
     said = closing(Trace(answer=answer, checks=(check,)))
@@ -52,7 +50,7 @@ def test_under_an_answer_stand_its_sources_and_what_is_doubtful() -> None:
         f"*{LOW_CONFIDENCE}. Check the cited pages.*  \n"
         f"*{NOTHING_SHOWN.capitalize()}: So they say.*  \n"
         "*The table on p. 3 says 70 \\[1\\].*  \n"
-        "*The sources disagree on “days”: 80 \\[1\\] and 90 \\[2\\].*"
+        "*Your documents give different values: 80 in a \\[report\\].pdf (2018) \\[1\\]; 90 in Moon \\[2\\].*"
     )
     assert extract_answer(answer.text + said) == "It took 80 days . It is far . So they say."
     assert closing(Trace()) == ""

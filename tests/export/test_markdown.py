@@ -7,7 +7,7 @@ import pytest
 
 from crag.core.events import QuestionRewritten
 from crag.core.trace import Trace
-from crag.core.types import Answer, Citation, Disagreement, Reported, SentenceCheck
+from crag.core.types import Answer, Citation, Reported, SentenceCheck
 from crag.export import markdown
 from crag.messages.answers import FOUND, NOTHING_SHOWN
 from tests.support.whole_run import approved, events
@@ -125,15 +125,12 @@ def test_without_an_answer_the_turn_says_so():
     assert "*No answer.*" in markdown.turn(trace) and "*Stopped.*" in markdown.turn(replace(trace, cancelled=True))
 
 
-def test_what_claims_nothing_is_not_marked_and_what_sources_disagree_on_is_told():
-    disagreement = Disagreement(
-        subject="length", values=(Reported(value="5 km", citation=1), Reported(value="6 km", citation=2))
-    )
+def test_what_claims_nothing_is_not_marked_and_values_that_differ_are_told():
     answer = Answer(
         text="Here is what they say. It is 5 km [1].",
         by="m",
         citations=(cited(1), cited(2)),
-        disagreements=(disagreement,),
+        differing=(Reported(value="5 km", citation=1), Reported(value="6 km", citation=2)),
     )
     said = markdown.turn(
         run(
@@ -143,7 +140,7 @@ def test_what_claims_nothing_is_not_marked_and_what_sources_disagree_on_is_told(
         )
     )
     assert "Here is what they say. It is 5 km[^1]." in said
-    assert "The sources disagree on “length”: 5 km[^1] and 6 km[^2]." in said
+    assert "Your documents give different values: 5 km in r.pdf[^1]; 6 km in r.pdf[^2]." in said
 
 
 def test_evidence_that_was_handed_over_is_listed_with_where_it_stands():

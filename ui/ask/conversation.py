@@ -161,21 +161,12 @@ def follow(session: Session, picked: str) -> None:
         tab.runs().why = rest
     elif kind in ("keep", "verify") and (selected := session.attach()):
         saved_pages.follow(session, session.trace(selected), picked)
-    elif kind in ("ask", "web") and (selected := session.attach()):
-        _go_on(session, session.trace(selected), kind, rest)
+    elif kind == "web" and (selected := session.attach()):
+        trace = session.trace(selected)
+        if trace.guidance is not None:
+            session.search_web(trace, trace.guidance.query)
     elif kind == "label" and (selected := session.attach()):
         run_parts.toggle(session, session.trace(selected), rest)
-
-
-def _go_on(session: Session, trace: Trace, kind: str, suggested: str) -> None:
-    """Ask the web, or the question suggested under that number instead. Raises CragError."""
-    if trace.guidance is None:
-        return
-    questions = [each.question for each in trace.guidance.suggestions]
-    if kind == "web":
-        session.search_web(trace, trace.guidance.query)
-    elif suggested.isdecimal() and int(suggested) < len(questions):
-        session.ask(questions[int(suggested)])
 
 
 def sidebar(session: Session) -> None:

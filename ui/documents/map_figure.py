@@ -16,7 +16,7 @@ from PIL import Image
 
 from crag.analysis.atlas import projection
 from crag.analysis.atlas.layout import Indices, Points
-from crag.analysis.atlas.projection import Contradiction, Projection, Question
+from crag.analysis.atlas.projection import Projection, Question
 from crag.core.types import Action
 from crag.export.html import elements as h
 from crag.export.html import words
@@ -117,7 +117,6 @@ class Layers:
     questions: Sequence[Question] = ()
     holes: Sequence[Question] = ()
     duplicates: Indices | None = None
-    contradictions: Sequence[Contradiction] = ()
     titles: bool = True
 
 
@@ -274,30 +273,26 @@ def _marked(name: str, questions: Sequence[Question], marker: Mapping[str, Any])
 
 
 def _links(chunks: Chunks, layers: Layers, theme: str) -> list[Any]:
-    """Lines between near-duplicates, and broken ones between chunks that contradict each other."""
+    """Lines between near-duplicates."""
     import plotly.graph_objects as go
 
     pairs = [] if layers.duplicates is None else layers.duplicates.tolist()
-    against = [tuple(each.values)[:2] for each in layers.contradictions]
-    rows = np.flatnonzero(np.isin(chunks.numbers, [number for ends in (*pairs, *against) for number in ends]))
+    rows = np.flatnonzero(np.isin(chunks.numbers, [number for ends in pairs for number in ends]))
     place = dict(zip(chunks.numbers[rows].tolist(), chunks.points[rows].tolist(), strict=True))
-    kinds = (("near-duplicates", pairs, "solid", "quiet"), ("contradiction", against, "dash", "ink"))
-    traces = []
-    for name, ends, dash, colour in kinds:
-        drawn = [(place[one], place[other]) for one, other in ends if one in place and other in place]
-        if drawn:
-            traces.append(
-                go.Scatter(
-                    name=name,
-                    x=[value for one, other in drawn for value in (one[0], other[0], None)],
-                    y=[value for one, other in drawn for value in (one[1], other[1], None)],
-                    mode="lines",
-                    line={"color": COLOURS[theme][colour], "width": 1.6, "dash": dash},
-                    hoverinfo="skip",
-                    showlegend=True,
-                )
-            )
-    return traces
+    drawn = [(place[one], place[other]) for one, other in pairs if one in place and other in place]
+    if not drawn:
+        return []
+    return [
+        go.Scatter(
+            name="near-duplicates",
+            x=[value for one, other in drawn for value in (one[0], other[0], None)],
+            y=[value for one, other in drawn for value in (one[1], other[1], None)],
+            mode="lines",
+            line={"color": COLOURS[theme]["quiet"], "width": 1.6, "dash": "solid"},
+            hoverinfo="skip",
+            showlegend=True,
+        )
+    ]
 
 
 def _titles(chunks: Chunks, layers: Layers, theme: str) -> Any:

@@ -55,7 +55,7 @@ _COLOURS = {
     "used": "How often used",
     "score": "Score for the question shown in Ask",
 }
-_LAYERS = ("Topics", "Questions", "Holes", "Near-duplicates", "Contradictions")
+_LAYERS = ("Topics", "Questions", "Holes", "Near-duplicates")
 _BUTTONS = ["lasso2d", "select2d", "pan2d", "zoom2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]
 Stamp = tuple[str, tuple[str, str, int], str]
 """The library's folder, what its documents are, and its latest run: another as soon as the map may be another."""
@@ -74,12 +74,10 @@ def show(session: Session, held: Sequence[Held]) -> None:
     colour, wanted = _choices(session)
     questions = projection.past_questions(session.library, found)
     holes = [each for each in questions if each.hole]
-    against = projection.contradictions(session.library) if "Contradictions" in wanted else []
     drawn = Layers(
         questions=questions if "Questions" in wanted else (),
         holes=holes if "Holes" in wanted else (),
         duplicates=found.pairs if "Near-duplicates" in wanted else None,
-        contradictions=against,
         titles="Topics" in wanted,
     )
     theme = charts.current_theme()
@@ -106,8 +104,6 @@ def show(session: Session, held: Sequence[Held]) -> None:
         _list_holes(session, holes)
     if "Near-duplicates" in wanted:
         _list_pairs(session, chunks, found.pairs.tolist())
-    if "Contradictions" in wanted:
-        _list_contradictions(session, chunks, against)
 
 
 def _slides(
@@ -471,17 +467,3 @@ def _list_pairs(session: Session, chunks: Chunks, pairs: Sequence[Sequence[int]]
             st.markdown(f"- {_place(session, chunks, one)} and {_place(session, chunks, other)}: “{said}”")
         if len(found) > _LISTED:
             st.caption(f"And {len(found) - _LISTED:,} more, less alike.")
-
-
-def _list_contradictions(session: Session, chunks: Chunks, found: Sequence[projection.Contradiction]) -> None:
-    known = set(chunks.numbers.tolist())
-    with st.expander(f"Contradictions: {len(found):,} that answers named", expanded=bool(found)):
-        if not found:
-            st.caption("No recent answer named sources that disagree.")
-        for each in found[:_LISTED]:
-            values = [
-                f"{markdown(value)} ({_place(session, chunks, number)})"
-                for number, value in each.values.items()
-                if number in known
-            ]
-            st.markdown(f"- **{markdown(each.subject)}**: {' against '.join(values)}")

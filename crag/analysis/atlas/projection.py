@@ -275,15 +275,6 @@ class Question:
     hole: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contradiction:
-    """What the sources of a run's answer disagree on: the value that each chunk gives, by the chunk's number."""
-
-    run: str
-    subject: str
-    values: Mapping[int, str]
-
-
 def cluster_words(
     texts: Mapping[int, str], numbers: NDArray[np.int64], clusters: NDArray[np.int16]
 ) -> list[tuple[str, ...]]:
@@ -362,24 +353,6 @@ def scores(library: Library, trace: Trace) -> dict[int, float]:
     grades = trace.round.grades if trace.round else {}
     scored = {id: grade.score for id, grade in grades.items() if grade.score is not None}
     return {number: scored[id] for id, number in library.points.numbered(list(scored)).items()}
-
-
-def contradictions(library: Library) -> list[Contradiction]:
-    """What the answers of the latest runs say that sources disagree on, where two chunks or more are still here."""
-    latest = [run.run_id for run in library.runs.latest(RUNS)]
-    found: dict[tuple[str, tuple[int, ...]], Contradiction] = {}
-    for trace in library.runs.readable(library.points.disagreeing(latest)):
-        if trace.answer is None:
-            continue
-        sources = {citation.number: citation.source_id for citation in trace.answer.citations}
-        numbers = library.points.numbered(list(sources.values()))
-        for each in trace.answer.disagreements:
-            named = [(sources.get(value.citation, ""), value.value) for value in each.values]
-            values = {numbers[source]: value for source, value in named if source in numbers}
-            if len(values) > 1:
-                key = each.subject, tuple(sorted(values))
-                found.setdefault(key, Contradiction(run=trace.run_id, subject=each.subject, values=values))
-    return list(found.values())
 
 
 def document_days(library: Library, documents: Sequence[Document]) -> dict[str, str]:

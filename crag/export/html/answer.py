@@ -12,7 +12,7 @@ from crag.core.types import Answer, Calculation, Chunk, Citation, SentenceCheck,
 from crag.export.html import elements as h
 from crag.export.html import marks, path, words
 from crag.export.html.elements import Html
-from crag.export.html.figures import QuotedRows, disagreements, draw_rows, figures_layer, find_rows, remarks
+from crag.export.html.figures import QuotedRows, conflicts, draw_rows, figures_layer, find_rows, remarks
 from crag.export.html.marks import SavedPages
 from crag.export.html.passage import annotate, recognised, short_layer
 from crag.export.html.path import chip
@@ -79,8 +79,8 @@ def answer(trace: Trace, alone: Sequence[tuple[int, int]] = ()) -> Html:
     known = {citation.number: citation for citation in whole.citations}
     kind = "answer abstained" if whole.abstained else "answer"
     said = _marked(whole, known, trace.checks, alone, find_rows(trace))
-    disagree = disagreements(whole, lambda number: _button(known[number]) if number in known else Html())
-    return h.div("cx")[_quoted(whole, trace), _short(whole, known), h.div(kind)[said], disagree, _label(whole, trace)]
+    against = conflicts(whole, lambda number: _button(known[number]) if number in known else Html())
+    return h.div("cx")[_quoted(whole, trace), _short(whole, known), h.div(kind)[said], against, _label(whole, trace)]
 
 
 def _short(whole: Answer, known: Mapping[int, Citation]) -> Html:

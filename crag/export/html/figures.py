@@ -17,7 +17,7 @@ from crag.export.html.passage import Layer
 from crag.generation.citations import MARK, quotable
 from crag.messages.answers import (
     contradiction_parts,
-    disagreement_parts,
+    differing_parts,
     figure_sentence,
     figures_sentences,
     remarkable,
@@ -150,11 +150,10 @@ def remarks(checks: Sequence[SentenceCheck]) -> list[Html]:
     return [h.fragment(h.span("tag")["Figure"], " ", words.sentence(said)) for said in figures_sentences(checks)]
 
 
-def disagreements(whole: Answer, button: Callable[[int], Html]) -> Html:
-    """What a table says otherwise and the sources disagree on, each value with its source's button; else nothing."""
-    against = _note("Contradiction.", contradiction_parts(whole), button)
+def conflicts(whole: Answer, button: Callable[[int], Html]) -> Html:
+    """What a table says otherwise, and what documents give differently, each value with its source's button."""
     return h.fragment(
-        against, [_note("Disagreement.", disagreement_parts(each), button) for each in whole.disagreements]
+        _note("Contradiction.", contradiction_parts(whole), button), _note("Documents.", differing_parts(whole), button)
     )
 
 
@@ -162,4 +161,4 @@ def _note(head: str, parts: Sequence[str | int], button: Callable[[int], Html]) 
     if not parts:
         return Html()
     said = [h.fragment(" ", button(part)) if isinstance(part, int) else part for part in parts]
-    return h.div("note disagree", role="note")[h.b[head], " ", said]
+    return h.div("note conflict", role="note")[h.b[head], " ", said]

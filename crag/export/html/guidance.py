@@ -1,4 +1,4 @@
-"""Under an answer that there is none: questions to ask instead, what came near, what was searched, and the web."""
+"""Under an answer that there is none: what came near, what was searched, and the web."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.elements import Html
 from crag.export.html.safe_text import excerpt
-from crag.messages.answers import about_text, against_text, guidance_heads, headings_text, suggestion_text, web_text
+from crag.messages.answers import about_text, against_text, guidance_heads, headings_text, web_text
 
-_QUESTION = 300
 _NAME = 120
-"""Characters that are shown of a question, and of a name or heading."""
+"""Characters that are shown of a name."""
 
 
 def panel(trace: Trace, *, web: bool | None = None, live: bool = True) -> Html:
@@ -25,7 +24,6 @@ def panel(trace: Trace, *, web: bool | None = None, live: bool = True) -> Html:
         return Html()
     on = guidance.web if web is None else web
     parts = (
-        _suggestions(guidance, live=live),
         _near(guidance, trace, live=live),
         _about(guidance),
         _web(trace, guidance, on=on, live=live),
@@ -34,19 +32,6 @@ def panel(trace: Trace, *, web: bool | None = None, live: bool = True) -> Html:
     return h.div("cx")[
         h.div("guide")[[(h.h3[head], part) for head, part in zip(heads, parts, strict=True) if head and part]]
     ]
-
-
-def _suggestions(guidance: Guidance, *, live: bool) -> Html:
-    asks = [
-        h.li[
-            _clicked(f"ask:{place}", live=live)[
-                h.span("says")[excerpt(each.question, _QUESTION)],
-                h.span("small")[words.sentence(suggestion_text(each))],
-            ]
-        ]
-        for place, each in enumerate(guidance.suggestions)
-    ]
-    return h.ul("turns")[asks] if asks else Html()
 
 
 def _near(guidance: Guidance, trace: Trace, *, live: bool) -> Html:

@@ -131,7 +131,6 @@ _ROWS = 7
 """The most chunks, pages or sentences in one picture: what can be read from afar."""
 _REASONS = 5
 """The most where each has a reason of its own."""
-_MOST_DISAGREEMENTS = 2
 _CLOSING = tuple(".,;:!?")
 """What must not stand on the next line without the mark before it."""
 _LONG_QUESTION, _LONG_ANSWER, _LONGEST_ANSWER = 140, 420, 1800
@@ -387,7 +386,7 @@ def _answer(trace: Trace) -> Html:
     if worked := answer.calculation:
         short = h.p("answer-large")[h.small[words.sentence(calculation_text(worked))], worked.result]
     brief = " brief" if short or len(answer.text) > _LONG_ANSWER else ""
-    said = [h.p("disagree")[each] for each in conflict_sentences(answer)[:_MOST_DISAGREEMENTS]]
+    said = [h.p("conflict")[each] for each in conflict_sentences(answer)]
     return h.fragment(
         short, h.p(f"answer{brief}")[_cited(_opening(with_found(answer.text, trace.checks)), known)], said
     )

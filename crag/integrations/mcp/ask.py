@@ -17,7 +17,7 @@ from crag.core.errors import CancelledError, CragError
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Grade, RetrievedChunk, Step, Strip
 from crag.export.explanations import MissRecord
-from crag.export.markdown import escape_markdown, turn
+from crag.export.markdown import turn
 from crag.export.records import StripRecord, describe_grade, describe_hit, describe_outcome
 from crag.generation.conversation.rules import leading_to
 from crag.integrations.calls import in_turn
@@ -38,7 +38,7 @@ from crag.messages.answers import brief_text, conflict_sentences
 from crag.messages.explanations import fate_text, missing_sentence
 from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence
 from crag.pipeline.request import QUESTION_CHARS
-from crag.text.injection import fence, fence_text, quote_for_model
+from crag.text.injection import fence_text, quote_for_model
 
 _STEPS: dict[Step, str] = {
     "contextualize": "Makes the question stand alone.",
@@ -130,7 +130,7 @@ def _progress(event: ev.Event, trace: Trace) -> str:
 
 def _result(trace: Trace) -> AskResult:
     """The outcome of a run, safe for a model to read, with its sources and sentences about it."""
-    answer, guidance, last = trace.answer, trace.guidance, trace.round
+    answer, last = trace.answer, trace.round
     return AskResult(
         **describe_outcome(trace),
         uri=run_uri(trace.run_id),
@@ -139,9 +139,8 @@ def _result(trace: Trace) -> AskResult:
         citations=[_cited(each, trace) for each in answer.citations] if answer else [],
         evidence=[_evidence(each, trace) for each in trace.kept()] if trace.wanted == "evidence" else [],
         chunks=[_graded(each, last.grades.get(each.chunk.id)) for each in last.chunks] if last else [],
-        disagreements=conflict_sentences(answer) if answer else [],
+        conflicts=conflict_sentences(answer) if answer else [],
         unsupported=[quote_for_model(check.sentence) for check in trace.checks if check.supported is False],
-        suggestions=[each.question for each in guidance.suggestions] if guidance else [],
         failures=[line(f"{failure_sentence(each)} {instead_sentence(each)}") for each in trace.failures],
     )
 
@@ -183,9 +182,6 @@ def _format_run(trace: Trace, result: AskResult) -> str:
         parts.append(fence_text("answer", turn(trace)))
         if trace.answer.abstained:
             parts.append("The sources hold no answer. Say so.")
-    if result.suggestions:
-        questions = "\n".join(f"- {escape_markdown(each)}" for each in result.suggestions)
-        parts += ["Questions that the documents do answer:", fence("suggestions", questions)]
     if result.failures:
         parts.append("\n".join(["What went wrong on the way:", *(f"- {each}" for each in result.failures)]))
     return "\n\n".join([*parts, f"The whole run: {result.uri}"])

@@ -196,9 +196,8 @@ class AskResult(Outcome):
     citations: list[Cited]
     evidence: list[Evidence] = Field(description="Only with wanted: evidence.")
     chunks: list[Graded] = Field(description="What was retrieved and graded.")
-    disagreements: list[str] = Field(description="Where sources, or a table and the answer, give different values.")
+    conflicts: list[str] = Field(description="Where documents, or a table and the answer, give different values.")
     unsupported: list[str] = Field(description="Sentences of the answer that their citations do not support.")
-    suggestions: list[str] = Field(description="Without an answer: questions that the documents do answer.")
     failures: list[str] = Field(description="What went wrong on the way, and what was done instead.")
 
 

@@ -1,8 +1,7 @@
-"""What a map shows beside its points: words, questions, holes, scores, contradictions; also where things are gone."""
+"""What a map shows beside its points: words, questions, holes, scores; also where things are gone."""
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,7 @@ from crag.analysis.atlas import projection
 from crag.analysis.atlas.projection import Question
 from crag.core.config import AppConfig
 from crag.core.protocols import RunRequest
-from crag.core.trace import Trace
-from crag.core.types import Citation, Disagreement, Grade, Passage, Reported
+from crag.core.types import Grade, Passage
 from crag.engine import Engine
 from tests.support.small_library import TEXTS, WordEmbedder, add_document
 
@@ -81,30 +79,6 @@ def test_scores_of_a_run_are_those_of_chunks_that_are_still_here(engine: Engine)
     assert engine.library().points.used().keys() <= set(found)
     engine.library().documents.delete(trace.documents[0])
     assert projection.scores(engine.library(), trace) == {}
-
-
-def disagreeing(trace: Trace, chunks: list[str]) -> Trace:
-    """The run as if its answer had found two chunks to disagree."""
-    assert trace.answer is not None
-    cited = tuple(
-        Citation(number=at, strip_id="", source_id=id, origin="internal", source="report.pdf", quote="")
-        for at, id in enumerate(chunks, start=1)
-    )
-    values = tuple(Reported(value=f"{at} days", citation=at) for at in (1, 2))
-    answer = replace(trace.answer, citations=cited, disagreements=(Disagreement(subject="time", values=values),))
-    return replace(trace, answer=answer)
-
-
-def test_contradictions_are_those_that_answers_named(engine: Engine) -> None:
-    library = engine.library()
-    trace = engine.trace(RunRequest(HIRING))
-    assert projection.contradictions(library) == []
-    ids = [chunk.id for chunk in library.documents.chunks(trace.documents[0])][:2]
-    library.runs.save(disagreeing(trace, ids), library.runs.events(trace.run_id))
-    (found,) = projection.contradictions(library)
-    assert (found.subject, list(found.values.values())) == ("time", ["1 days", "2 days"])
-    library.documents.delete(trace.documents[0])
-    assert projection.contradictions(library) == []
 
 
 def test_a_document_is_of_its_date_or_else_of_the_day_it_was_added(engine: Engine) -> None:

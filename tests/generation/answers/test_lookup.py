@@ -10,11 +10,13 @@ import pytest
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, RetrievedChunk
 from crag.generation.extractive import ExtractiveGenerator
+from crag.generation.llm import LlmGenerator
 from crag.generation.lookup import Lookup, look_up, reach_figure
 from crag.generation.periods import Period, fiscal_offset, is_same_period, periods_in
 from crag.generation.wanted import wanted_of
+from crag.messages.answers import conflict_sentences
 from crag.testing.contracts import strip_of
-from crag.testing.fakes import ScriptedReader, table_chunk_of
+from crag.testing.fakes import FakeChat, ScriptedReader, table_chunk_of
 
 TITLE = "Acme Corporation, Form 10-K, fiscal year ended August 29, 2021"
 
@@ -302,6 +304,55 @@ def test_rows_that_differ_are_all_cited_where_rows_may_be_reached(reach: int, ci
     assert (answer.short, answer.lookup, answer.low_confidence) == (None, "several", True)
     quotes = [each.quote for each in answer.citations]
     assert len(quotes) == len(cited) and all(map(str.__contains__, quotes, cited))
+
+
+def inspection(of: int, *rows: tuple[str, str], header: tuple[str, str] = ("Bridge", "Cracks")) -> Chunk:
+    """The table of an inspection report of that year, a document of its own."""
+    made = chunk_of_rows(header, *rows, name=f"c{of}", title=f"Inspection report {of}")
+    return replace(made, document_id=f"d{of}", source=f"inspection-{of}.csv", dated=f"{of}-05-01")
+
+
+OLD = inspection(2018, ("Bridge 5", "17"), ("Bridge 6", "12"))
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        (inspection(2019, ("Bridge 5", "19"), ("Bridge 6", "12")), [("17", "2018-05-01"), ("19", "2019-05-01")]),
+        (inspection(2019, ("Bridge 5", "17"), ("Bridge 6", "14")), []),
+        (inspection(2019, ("Bridge 6", "19"), ("Bridge 7", "14")), []),
+        (inspection(2019, ("Bridge 5", "19"), header=("Bridge", "Cracks mended")), []),
+        (replace(inspection(2019, ("Bridge 5", "19")), document_id=OLD.document_id), []),
+        (None, []),
+    ],
+    ids=["another value", "the same value", "another bridge", "another column", "one document", "alone"],
+)
+def test_values_that_documents_give_differently_are_quoted_with_their_dates(
+    other: Chunk | None, expected: list[tuple[str, str]]
+) -> None:
+    given = [chunk for chunk in (OLD, other) if chunk]
+    strips, sources = [strip_of(each, each.text, 0.9) for each in given], {each.id: each for each in given}
+    for writer in (ExtractiveGenerator(), LlmGenerator(FakeChat(reply=lambda messages: "It has 17 cracks [1]."))):
+        *_, answer = writer.answer("How many cracks has bridge 5?", strips, sources, Settings(lookup_reach=40))
+        assert isinstance(answer, Answer)
+        assert [(each.value, each.dated) for each in answer.differing] == expected
+        cited = {each.number: each.quote for each in answer.citations}
+        assert all(f"Bridge 5: Cracks {each.value}" in cited[each.citation] for each in answer.differing)
+        said = "Your documents give different values: 17 in inspection-2018.csv (2018-05-01) [1]; 19 in inspection-2019"
+        assert "".join(conflict_sentences(answer)).startswith(said) is bool(expected)
+
+
+def test_the_same_row_of_other_periods_is_no_other_value() -> None:
+    titles = ("Acme, annual report 2018", "Acme, annual report 2019")
+    one, other = (
+        replace(chunk_of_rows(["", str(year), str(year - 1)], ["Working capital", now, before], title=title), id=title)
+        for title, year, now, before in zip(titles, (2018, 2019), ("9,225", "9,667"), ("8,319", "9,455"), strict=True)
+    )
+    sources = {each.id: replace(each, document_id=each.id) for each in (one, other)}
+    found = look_up("What was the working capital?", sources)
+    assert found and (found.outcome, found.differing) == ("several", ())
+    found = look_up("What was the working capital in 2018?", sources)
+    assert found and [cell.text for cell in found.differing] == ["9,225", "9,455"]
 
 
 @pytest.mark.parametrize("asked", ["invoice date", "tax", "account number"])
