@@ -148,7 +148,7 @@ def _parts(found: GradeExplanation, text: str, occluded: Sequence[Occlusion]) ->
         style = f"--share:{math.sqrt(falls / whole):.2f}" if falls > 0 else None
         return h.span("adds" if falls > 0 else "takes", style=style, title=title)[inside]
 
-    return h.div("text")[annotate(text, 0, len(text), (spans, drawn))]
+    return h.div("text")[annotate(text, (spans, drawn))]
 
 
 def _numbers(found: GradeExplanation) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import io
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import accumulate
 
 import streamlit as st
 from PIL import Image
@@ -17,7 +19,7 @@ from crag.core.types import Chunk, Citation, Document, Rect, ShortAnswer, Strip,
 from crag.export.html import elements as h
 from crag.export.html import marks, words
 from crag.export.html.elements import Html
-from crag.export.html.passage import Passage, View, annotate, draw_surroundings, recognised, short_layer, spoken_layer
+from crag.export.html.passage import Passage, Sweep, View, draw_surroundings, recognised, short_layer, spoken_layer
 from crag.export.html.safe_text import excerpt, link
 from crag.export.html.slides import DRAWN, draw_page, find_marked, find_shorts, held_document
 from crag.storage.library import Library
@@ -54,6 +56,7 @@ def leaf(chunks: Sequence[Chunk], cited: Sequence[Span], short: Span | None = No
     text, first = _leaf_text(ordered), ordered[0].start
     headings = {each.place.removeprefix(_SECTION) for each in ordered if each.place.startswith(_SECTION)}
     tables = [(each.start, each.end) for each in ordered if each.kind == "table"]
+    ends = [*accumulate((end for _, end in tables), max)]
     marks = [(begin - first, stop - first, None) for begin, stop in sorted(cited)]
     answering = (short[0] - first, short[1] - first) if short else None
     before: list[int] = []  # the first mark says that it is, for the page to be scrolled there
@@ -62,17 +65,18 @@ def leaf(chunks: Sequence[Chunk], cited: Sequence[Span], short: Span | None = No
         before.append(begin)
         return h.mark("cited", data_first="1" if len(before) == 1 else None)[inside]
 
-    layers = (marks, drawn), short_layer(answering), spoken_layer(text, detect_injection(text))
+    sweep = Sweep(text, (marks, drawn), short_layer(answering), spoken_layer(text, detect_injection(text)))
     lines = []
     start = first
     for line in text.split("\n"):
         end = start + len(line)
-        row = any(begin <= start and end <= stop for begin, stop in tables)
+        begun = bisect_right(tables, (start, len(text) + first))
+        row = begun > 0 and end <= ends[begun - 1]
         kind = "row" if row else "heading" if line in headings else "line"
         if line.strip():
-            lines.append(h.div(kind, dir="auto")[annotate(text, start - first, end - first, *layers)])
+            lines.append(h.div(kind, dir="auto")[sweep.draw(start - first, end - first)])
         start = end + 1
-    return h.div("leaf")[lines]
+    return h.div("leaf")[lines, sweep.rest()]
 
 
 def _leaf_text(ordered: Sequence[Chunk]) -> str:
@@ -169,8 +173,9 @@ def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | No
         st.image(inline(drawn), width="stretch", alt=described(chunk.source, leaf, pages, marked))
     if citation:
         draw(h.div("cx small")[f"Cited: “{citation.quote}”"])
-    for each in detect_injection(chunk.text):
-        draw(h.div("cx small")[h.p[annotate(chunk.text, each.start, each.end, spoken_layer(chunk.text, [each]))]])
+    if heard := detect_injection(chunk.text):
+        sweep = Sweep(chunk.text, spoken_layer(chunk.text, heard))
+        draw(h.div("cx small")[[h.p[sweep.draw(each.start, each.end)] for each in heard], sweep.rest()])
 
 
 def _short(trace: Trace, citation: Citation | None) -> ShortAnswer | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ from crag.export.html.passage import annotate, recognised, short_layer
 from crag.export.html.path import chip
 from crag.export.html.safe_text import excerpt, link, site
 from crag.export.markdown import handed_over
-from crag.generation.citations import MARK, locate_checks, split_cited_sentences
+from crag.generation.citations import MARK, locate_checks, numbers_in, split_cited_sentences
 from crag.messages.answers import (
     FOUND,
     NOT_FOUND,
@@ -63,7 +64,8 @@ def announcement(trace: Trace) -> str:
     verdict = f" Retrieval: {trace.action}." if trace.action else ""
     if trace.answer is None:
         return f"{_no_answer(trace)}{verdict}"
-    first, _ = next(iter(split_cited_sentences(trace.answer.text)), (trace.answer.text, ()))
+    opening = trace.answer.text[: 4 * _SPOKEN]
+    first, _ = next(iter(split_cited_sentences(opening)), (opening, ()))
     lead = NOT_FOUND if trace.answer.abstained else "Answer ready"
     return f"{lead}: {excerpt(first, _SPOKEN)}{verdict}"
 
@@ -118,9 +120,11 @@ def find_short(whole: Answer) -> tuple[int, int] | None:
     if whole.short is None:
         return None
     wanted = r"\s+".join(map(re.escape, whole.short.text.split()))
+    marks = [*MARK.finditer(whole.text)]
+    starts = [mark.start() for mark in marks]
     for found in re.finditer(rf"(?<!\w){wanted}(?!\w)", whole.text):
-        mark = MARK.search(whole.text, found.end())
-        if mark and str(whole.short.citation) in re.findall(r"\d+", mark.group()):
+        place = bisect_left(starts, found.end())
+        if place < len(marks) and whole.short.citation in numbers_in(marks[place].group()):
             return found.span()
     return None
 
@@ -199,8 +203,6 @@ def _marked(
     ]
     return annotate(
         whole,
-        0,
-        len(whole),
         (sentences, sentence),
         (tables, table),
         figures_layer(whole, sentences),

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -23,16 +23,6 @@ BUDGET = 1_200_000
 
 _CARDS = re.compile(r"(?=<details )|(?<=</details>)")
 """Where a section is cut into pieces: one graded chunk then renews one card and not the whole list."""
-
-
-@dataclass(slots=True)
-class _Pieces:
-    """Every piece of HTML that a state is made of, once, found by its place."""
-
-    known: dict[str, int] = field(default_factory=dict)
-
-    def places(self, section: str) -> list[int]:
-        return [self.known.setdefault(piece, len(self.known)) for piece in _CARDS.split(section) if piece]
 
 
 def sections(
@@ -70,31 +60,42 @@ def states(
     `trace` is the run as a whole, which is the last frame. Where not even the first and the last fit into `budget`
     bytes, there are no frames.
     """
-    moments, seen = [], Trace()
+    moments, seen, shared = list[_Moment](), Trace(), dict[str, str]()
+
+    def drawn(moment: Trace) -> list[list[str]]:
+        """Its sections in pieces; a piece that was drawn before is the same object, for there are many moments."""
+        return [
+            [shared.setdefault(piece, piece) for piece in _CARDS.split(section) if piece]
+            for section in sections(moment, prices, stale)
+        ]
+
     for event in events:
         seen = seen.apply(event)
-        moments.append((seen, event.at, _event_text(event)))
-    end = (trace, moments[-1][1] if moments else trace.seconds, "the whole run")
+        moments.append((drawn(seen), event.at, _event_text(event)))
+    end = (drawn(trace), moments[-1][1] if moments else trace.seconds, "the whole run")
     stride = 1
     while stride == 1 or stride < 2 * len(moments):
-        made = _encoded(_drawn([*moments[::stride], end], prices, stale))
+        made = _encoded(_frames([*moments[::stride], end]))
         if len(made.encode()) <= budget:
             return made
         stride *= 2
-    return _encoded(_drawn([], prices, stale))
+    return _encoded(_frames([]))
 
 
-def _drawn(
-    moments: Sequence[tuple[Trace, float, str]], prices: Mapping[str, Price], stale: marks.Stale
-) -> dict[str, Any]:
-    pieces = _Pieces()
+_Moment = tuple[list[list[str]], float, str]
+"""A moment of a run: its sections in pieces, when it was, and what happened."""
+
+
+def _frames(moments: Sequence[_Moment]) -> dict[str, Any]:
+    """The moments that differ from the one before, and each piece of HTML that they are made of, once."""
+    known: dict[str, int] = {}
     frames: list[dict[str, Any]] = []
-    for trace, at, said in moments:
-        parts = [pieces.places(section) for section in sections(trace, prices, stale)]
+    for drawn, at, said in moments:
+        parts = [[known.setdefault(piece, len(known)) for piece in section] for section in drawn]
         if frames and frames[-1]["parts"] == parts:
             continue
         frames.append({"parts": parts, "at": round(at, 3), "said": said})
-    return {"pieces": list(pieces.known), "frames": frames}
+    return {"pieces": list(known), "frames": frames}
 
 
 def _encoded(made: dict[str, Any]) -> Html:

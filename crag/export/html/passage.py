@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 from crag.core.trace import Trace
@@ -78,26 +81,65 @@ class View:
 
 
 Layer = tuple[Sequence[tuple[int, int, Any]], Callable[[Any, Html, int, int], object]]
-"""Spans [start, end) in order, each with its value, and what draws one: given that, its drawn inside, and where."""
+"""Spans [start, end), each with its value, and what draws one: given that, its drawn inside, and where."""
+
+MOST_MARKS = 1000
+"""Marks that are drawn of one text. A page of the web may hold any number, and a browser would stall on them."""
 
 
-def annotate(text: str, start: int, end: int, *layers: Layer) -> Html:
-    """The characters [start, end), the spans of the first layer drawn round those of the next.
+class Sweep:
+    """A text drawn from left to right, the spans of the first layer round those of the next; each is looked at once.
 
-    What lies only partly in a span of an outer layer is drawn in pieces.
+    What lies only partly in a span of an outer layer is drawn in pieces. Of two spans of a layer that overlap the
+    second begins where the first ends. Behind `MOST_MARKS` marks the text stands without any, and `rest` counts them.
     """
-    if not layers:
-        return h.fragment(text[start:end])
-    (spans, drawn), inner = layers[0], layers[1:]
-    parts: list[object] = []
-    at = start
-    for first, last, value in spans:
-        first, last = max(first, at), min(last, end)
-        if first < last:
-            parts += [annotate(text, at, first, *inner)]
-            parts += [drawn(value, annotate(text, first, last, *inner), first, last)]
-            at = last
-    return h.fragment(parts, annotate(text, at, end, *inner))
+
+    def __init__(self, text: str, *layers: Layer) -> None:
+        self._text = text
+        self._layers = [(sorted(spans, key=itemgetter(0, 1)), drawn) for spans, drawn in layers]
+        self._next = [0] * len(layers)
+        """The place of the first span of each layer that is not over yet."""
+        self._marks = self._begun = self._seen = 0
+
+    def draw(self, start: int, end: int) -> Html:
+        """The characters [start, end), which begin where those of the last call end or behind that."""
+        for spans, _ in self._layers:
+            self._seen += bisect_left(spans, end, key=itemgetter(0)) - bisect_left(spans, start, key=itemgetter(0))
+        return self._draw(start, end, 0)
+
+    def rest(self) -> Html:
+        """That marks were left out, and how many; nothing where all are drawn."""
+        if self._marks < MOST_MARKS or self._seen <= self._begun:
+            return Html()
+        left = words.count(self._seen - self._begun, "mark")
+        return h.p("small")[f"There are too many marks to show: {left} left out."]
+
+    def _draw(self, start: int, end: int, depth: int) -> Html:
+        if depth == len(self._layers) or self._marks >= MOST_MARKS:
+            return h.fragment(self._text[start:end])
+        (spans, drawn), parts, at = self._layers[depth], list[object](), start
+        while self._next[depth] < len(spans):
+            first, stop, value = spans[self._next[depth]]
+            begin, last = max(first, at), min(stop, end)
+            if begin < last:
+                parts.append(self._draw(at, begin, depth + 1))
+                if self._marks >= MOST_MARKS:
+                    at = begin
+                    break
+                self._marks += 1
+                self._begun += first == begin
+                parts.append(drawn(value, self._draw(begin, last, depth + 1), begin, last))
+                at = last
+            if stop > end:  # it goes on behind this piece, or begins there
+                break
+            self._next[depth] += 1
+        return h.fragment(parts, self._draw(at, end, depth + 1))
+
+
+def annotate(text: str, *layers: Layer) -> Html:
+    """A whole text, drawn as a `Sweep` does."""
+    sweep = Sweep(text, *layers)
+    return h.fragment(sweep.draw(0, len(text)), sweep.rest())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,45 +156,48 @@ class Passage:
     short: tuple[int, int] | None = None
     spoken: Sequence[InjectionSpan] = ()
 
-    def part(self, start: int, end: int, strips: Sequence[Strip]) -> Passage:
-        """The characters [start, end) with these of its strips."""
-        return replace(
-            self,
-            text=self.text[start:end],
-            strips=[replace(each, start=each.start - start, end=each.end - start) for each in strips],
-            short=(self.short[0] - start, self.short[1] - start) if self.short else None,
-            spoken=[replace(each, start=each.start - start, end=each.end - start) for each in self.spoken],
-        )
-
 
 def draw_passage(passage: Passage, view: View) -> Html:
     """A text with its kept strips highlighted and its dropped ones struck; score on hover.
 
     What is kept for something else than its score says so before it, once for all that follow one another.
     """
+    ordered = sorted(passage.strips, key=lambda strip: strip.start)
+    return _draw_parts(passage, [(0, len(passage.text), ordered)], view)
+
+
+def _draw_parts(passage: Passage, parts: Sequence[tuple[int, int, Sequence[Strip]]], view: View) -> Html:
+    """The parts [start, end) of a text, in order, each with those of its strips that are in it."""
     whole, spoken = passage.text, passage.spoken
-    erased = [each for each in spoken if each.erased]
-    reasons = {}
-    last, before = "", None
-    for strip in sorted(passage.strips, key=lambda strip: strip.start):
-        if before is not None and strip.start < before.end:
-            continue
-        word = _word(strip, before, view)
-        reasons[strip] = (word, bool(word) and word != last)
-        last, before = word, strip
+    erased = sorted((each.start, each.end) for each in spoken if each.erased)
+    reasons = dict[Strip, tuple[str, bool]]()
+    for _, _, strips in parts:
+        last, before = "", None
+        for strip in strips:
+            if before is not None and strip.start < before.end:
+                continue
+            word = _word(strip, before, view)
+            reasons[strip] = (word, bool(word) and word != last)
+            last, before = word, strip
+
+    def blank(start: int, end: int) -> bool:
+        """Whether there is nothing to be seen, or only what the run did not read."""
+        place = bisect_right(erased, (start, len(whole))) - 1
+        return not whole[start:end].strip() or (place >= 0 and start < erased[place][1])
 
     def drawn(strip: Strip, inside: Html, start: int, end: int) -> object:
         word, said = reasons[strip]
         why = words.sentence(kept_reason(view.why(strip)))
         because = said and start == strip.start and h.span("tag", title=why)[word]
-        if not whole[start:end].strip() or any(each.start <= start < each.end for each in erased):
+        if blank(start, end):
             return because, inside
         tag = h.mark if view.keeps(strip) else h.s
         return because, tag(_kinds(strip, view, passage.cited) or None, title=_why(strip, view, word))[inside]
 
     cut = [(strip.start, strip.end, strip) for strip in reasons]
-    layers = spoken_layer(whole, spoken), (cut, drawn), short_layer(passage.short)
-    return h.div("text")[annotate(whole, 0, len(whole), *layers)]
+    sweep = Sweep(whole, spoken_layer(whole, spoken), (cut, drawn), short_layer(passage.short))
+    shown = [h.div("text")[sweep.draw(start, end)] for start, end, _ in parts]
+    return h.fragment(h.joined(h.p("small")["…"], shown), sweep.rest())
 
 
 def short_layer(short: tuple[int, int] | None) -> Layer:
@@ -162,13 +207,15 @@ def short_layer(short: tuple[int, int] | None) -> Layer:
 
 def spoken_layer(whole: str, spoken: Sequence[InjectionSpan]) -> Layer:
     """Underlines what speaks to a model, with the reason on hover; before the first of neighbours a tag says so."""
+    ordered = sorted(spoken, key=lambda each: each.start)
+    follows = {each.start for before, each in pairwise(ordered) if not whole[before.end : each.start].strip()}
 
     def drawn(heard: InjectionSpan, inside: Html, start: int, end: int) -> object:
-        follows = any(each.end <= heard.start and not whole[each.end : heard.start].strip() for each in spoken)
-        tag = h.span("tag")[injection_text([heard])] if start == heard.start and not follows else ""
+        first = start == heard.start and start not in follows
+        tag = h.span("tag")[injection_text([heard])] if first else ""
         return tag, h.span("spoken", title=injection_reason(heard))[inside]
 
-    return [(each.start, each.end, each) for each in spoken], drawn
+    return [(each.start, each.end, each) for each in ordered], drawn
 
 
 def _word(strip: Strip, before: Strip | None, view: View) -> str:
@@ -214,7 +261,5 @@ def draw_surroundings(page: Passage, view: View) -> Html:
             groups[-1].append(ordered[place])
         else:
             groups.append([ordered[place]])
-    if not groups:
-        return draw_passage(page.part(0, _WHOLE, ()), view)
-    parts = [page.part(each[0].start, max(strip.end for strip in each), each) for each in groups]
-    return h.joined(h.p("small")["…"], [draw_passage(part, view) for part in parts])
+    parts = [(each[0].start, max(strip.end for strip in each), each) for each in groups]
+    return _draw_parts(page, parts or [(0, _WHOLE, ())], view)
