@@ -51,7 +51,7 @@ from crag.storage.data_dir import DataDirLock
 from crag.storage.library import Library
 from crag.storage.places import PrivateLibraries, check_workspace_name
 from crag.storage.records import server_at
-from crag.text.injection import sendable
+from crag.text.characters import whole_text
 from crag.web.folder import FOLDER, FolderWeb
 
 Workspace = str | Path
@@ -255,7 +255,12 @@ class Engine:
         asked = RunRequest(request) if isinstance(request, str) else request
         asked = replace(
             asked,
-            question=sendable(asked.question),
+            question=whole_text(asked.question),
+            standalone=None if asked.standalone is None else whole_text(asked.standalone),
+            history=[
+                replace(each, question=whole_text(each.question), answer=whole_text(each.answer))
+                for each in asked.history
+            ],
             settings=asked.effective_settings,
             config=asked.config or self.config,
             keys=asked.keys or self.keys,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -106,8 +106,14 @@ class CitationVerifier:
     calls are no more than there are sentences that cite.
     """
 
-    def __init__(self, evaluator: RetrievalEvaluator, model: RetrievalEvaluator | None = None) -> None:
-        self._evaluator, self._model = evaluator, model
+    def __init__(
+        self,
+        evaluator: RetrievalEvaluator,
+        model: RetrievalEvaluator | None = None,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`check` is called before each sentence: it raises CancelledError once the person has pressed Stop."""
+        self._evaluator, self._model, self._check = evaluator, model, check
 
     def verify(
         self,
@@ -129,6 +135,7 @@ class CitationVerifier:
         attribution = Attribution(answer, fit_strips(knowledge, settings.answer_context), judges)
         checks = []
         for place, each in enumerate(sentences):
+            self._check()
             if each.numbers:
                 checks.append(_check_cited(each, judges, judged.get(place)))
             elif answer.abstained or not claims(each.text):

@@ -157,7 +157,7 @@ def build_pipeline(
         web=FallbackWeb(webs, emitter, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,
         generator=FallbackGenerator(writer, generator, emitter) if writer else generator,
         contextualizer=FallbackContextualizer(LlmContextualizer(chat, rules), rules, emitter) if chat else rules,
-        verifier=CitationVerifier(scorer, support),
+        verifier=CitationVerifier(scorer, support, meter.check),
         meter=meter,
         emitter=emitter,
         guide=guide,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Generator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +28,6 @@ from crag.runtime.usage import UsageTracker
 from crag.runtime.waiting import CLOCK, Clock
 from crag.storage.library import Library
 from crag.storage.runs import InFlightJob
-from crag.text.injection import sendable
 
 
 def resolve_scope(library: Library, where: str, at: float) -> ev.ScopeResolved | None:
@@ -113,10 +111,12 @@ class RunExecutor:
             at=started.started_at,
             first=event_to_json(started),
         )
-        with suppress(CragError):  # the run itself reports what is wrong, where it matters
+        try:
             library = self.library()
             if library.exists and library.in_flight.start(work):
                 return library
+        except Exception as error:  # noqa: BLE001 - the run itself reports what is wrong, where it matters
+            _log.info("no note of a run in flight: %s", type(error).__name__)
         return None
 
     def _execute(self, started: ev.RunStarted, request: RunRequest) -> Events:
@@ -146,7 +146,7 @@ class RunExecutor:
             emitter = EventEmitter()  # the time of waiting is not the run's
             request = replace(request, allowed=release_while_asking(request.allowed, cancel, ticket))
             question = check_question(request.question)
-            standalone = "" if request.standalone is None else check_question(sendable(request.standalone))
+            standalone = "" if request.standalone is None else check_question(request.standalone)
             library = self.library()
             scope = None
             if request.retriever is None:
@@ -172,17 +172,13 @@ class RunExecutor:
         except CancelledError as error:
             ended = error
             yield seen(ev.Cancelled(at=emitter.now()))
-        except CragError as error:
-            ended = error
-            yield seen(ev.Failed.of(error, step, emitter.now(), fatal=True))
         except Exception as error:  # noqa: BLE001 - whatever a part raises, a run ends with RunFinished and is stored
-            _log.exception("the step %s failed", step)
-            ended = UnexpectedError(f"The step {step!r} failed with {type(error).__name__}.")
+            ended = _as_ours(error, step)
             yield seen(ev.Failed.of(ended, step, emitter.now(), fatal=True))
         finally:
             if ticket is not None:
                 ticket.leave()
-            self.admission.daily_budget.release()
+            self._give_back()
         finished = ev.RunFinished(at=emitter.now())
         trace = Trace.from_events([*events, finished])
         if library is not None:
@@ -190,16 +186,29 @@ class RunExecutor:
                 # A question that it holds nothing for makes no library that was not there.
                 if library.exists or trace.failure is None or request.retriever is not None:
                     library.runs.save(trace, [*events, finished])
-            except CragError as error:
-                yield ev.Failed.of(error, step, emitter.now(), "not stored")
-            export_spans(trace, events)
-        self._tell(trace)
+            except Exception as error:  # noqa: BLE001 - a run that can't be stored ends with RunFinished, too
+                yield ev.Failed.of(_as_ours(error, step), step, emitter.now(), "not stored")
+        self._tell(trace, events)
         yield finished
         return ended
 
-    def _tell(self, trace: Trace) -> None:
-        for watcher in self.watchers:
+    def _give_back(self) -> None:
+        try:
+            self.admission.daily_budget.release()
+        except Exception:  # noqa: BLE001 - what the budget of a day can't note must not end the run
+            _log.exception("what a run did not use of the day's budget was not given back")
+
+    def _tell(self, trace: Trace, events: Sequence[ev.Event]) -> None:
+        for watcher in (lambda each: export_spans(each, events), *self.watchers):
             try:
                 watcher(trace)
             except Exception:  # noqa: BLE001 - a watcher must not end the run
                 _log.exception("a watcher of runs failed")
+
+
+def _as_ours(error: Exception, step: Step) -> CragError:
+    """The error as ours; one that nobody expected is logged."""
+    if isinstance(error, CragError):
+        return error
+    _log.error("the step %s failed", step, exc_info=error)
+    return UnexpectedError(f"The step {step!r} failed with {type(error).__name__}.")

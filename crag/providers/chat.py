@@ -297,7 +297,7 @@ class MeteredChat:
                     bound = self._model.bound(max_tokens=max_tokens, schema=schema)
                     message = extract_message(await bound.ainvoke(list(messages)))
                     _count(call, message)
-                    return text_of(message)
+                    return text_of(message)[: max_tokens * TOKEN_CHARS]
             except ProviderError as failure:
                 await self._again(failure, number, habits)
 
@@ -313,10 +313,14 @@ class MeteredChat:
                         whole = piece if whole is None else whole + piece
                         if text := speech.heard(text_of(piece)):
                             started = True
-                            yield text
-                            if cut := watch.cut(text):
+                            said, cut = watch.take(text)
+                            yield said
+                            if cut:
                                 yield cut  # what is left of the reply is not waited for
                                 return
+                    if text := speech.heard("", last=True):
+                        started = True
+                        yield text
                     if not started:
                         extract_message(whole)
                     _count(call, whole)
@@ -380,15 +384,15 @@ class _Watch:
     def __init__(self, max_tokens: int) -> None:
         self._most, self._text, self._looked = max_tokens * TOKEN_CHARS, "", 0
 
-    def cut(self, piece: str) -> Cut | None:
-        """Why the reply is to be cut behind this piece, if it is."""
-        self._text += piece
-        if len(self._text) > self._most:
-            return Cut("overlong")
+    def take(self, piece: str) -> tuple[str, Cut | None]:
+        """What of a piece there is room for, and why the reply is to be cut behind that, if it is."""
+        said = piece[: self._most - len(self._text)]
+        self._text += said
         if len(self._text) - self._looked >= LOOK:
             self._looked = len(self._text)
-            return Cut("looped") if loop_in(self._text) is not None else None
-        return None
+            if loop_in(self._text) is not None:
+                return said, Cut("looped")
+        return said, Cut("overlong") if len(said) < len(piece) else None
 
 
 def _count(call: PendingCall, message: Any) -> None:

@@ -20,6 +20,7 @@ from crag.providers.rerank import Reranker
 from crag.runtime.connection import BoundedClient
 from crag.runtime.usage import Budget, UsageTracker
 from crag.runtime.waiting import wait_for
+from crag.text.characters import read_json
 
 LOCAL_SERVERS: Mapping[str, str] = {
     "Ollama": "http://127.0.0.1:11434/v1",
@@ -123,7 +124,7 @@ async def _names(base: str, endpoint: Endpoint, seconds: float, *, proxied: bool
             problem = f"has no list of models (status {response.status_code})."
             raise ProviderError(problem, "Type the model's name.", who=base)
         try:
-            reply: Any = response.json()
+            reply: Any = read_json(response.content)
             return [str(row["id"]) for row in reply["data"]]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ReplyError("gave no list of models.", "Type the model's name.", who=base) from error

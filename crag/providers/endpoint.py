@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -14,6 +13,7 @@ from crag.core.errors import ReplyError
 from crag.core.makers import Maker
 from crag.core.protocols import Parsed
 from crag.providers.gguf import ModelFile
+from crag.text.characters import WholePieces, read_json
 
 OPENAI = "https://api.openai.com/v1"
 """Where OpenAI's own models are served, whatever the environment says."""
@@ -54,7 +54,7 @@ def read(schema: type[Parsed], reply: str) -> Parsed:
     if not 0 <= begin < end:
         raise ReplyError("it holds no JSON object")
     try:
-        return schema.model_validate(json.loads(reply[begin : end + 1]))
+        return schema.model_validate(read_json(reply[begin : end + 1]))
     except (ValueError, RecursionError) as error:  # JSON's and pydantic's; and objects in objects without end
         problem = "it is no valid JSON"
         if isinstance(error, ValidationError):
@@ -95,19 +95,24 @@ def text_of(message: Any) -> str:
     """What a message says, without the thoughts before it; of a piece of a stream, all."""
     if not isinstance(message, AIMessage):
         return ""
-    return message.text if isinstance(message, AIMessageChunk) else Speech().heard(message.text)
+    return message.text if isinstance(message, AIMessageChunk) else Speech().heard(message.text, last=True)
 
 
 class Speech:
-    """A reply without the thoughts that some servers leave before it, between <think> tags; also piece by piece."""
+    """A reply without the thoughts that some servers leave before it, between <think> tags; also piece by piece.
+
+    A character that two pieces share comes with the second.
+    """
 
     def __init__(self) -> None:
+        self._pieces = WholePieces()
         self._held = ""
         """What may yet turn out to be thoughts or the end of them."""
         self._state: Literal["before", "thoughts", "after", "started"] = "before"
 
-    def heard(self, piece: str) -> str:
+    def heard(self, piece: str, *, last: bool = False) -> str:
         """What of the reply is known now and was not before."""
+        piece = self._pieces.heard(piece, last=last)
         if self._state == "started":
             return piece
         held, self._held = self._held + piece, ""

@@ -13,7 +13,7 @@ from crag.providers.endpoint import Endpoint
 from crag.runtime.circuits import Service
 from crag.runtime.connection import BoundedClient
 from crag.runtime.usage import UsageTracker
-from crag.text.injection import sendable
+from crag.text.characters import read_json, whole_text
 
 SECONDS = 30.0
 CHARS = 8_000
@@ -45,8 +45,8 @@ class Reranker:
 
     async def _sent(self, query: str, texts: Sequence[str]) -> Any:
         headers = {"Authorization": f"Bearer {self._endpoint.key.get_secret_value()}"} if self._endpoint.key else {}
-        documents = [sendable(text[:CHARS]) for text in texts]
-        body = {"model": self._endpoint.model, "query": sendable(query), "documents": documents}
+        documents = [whole_text(text[:CHARS]) for text in texts]
+        body = {"model": self._endpoint.model, "query": whole_text(query), "documents": documents}
         async with BoundedClient(timeout=httpx.Timeout(SECONDS, connect=5.0), follow_redirects=False) as client:
             address = f"{str(self._endpoint.base_url).rstrip('/')}/rerank"
             response = await client.post(address, json=body, headers=headers)
@@ -57,7 +57,7 @@ class Reranker:
         if response.status_code != 200:
             raise ProviderError(f"refused the request (status {response.status_code}).", who=self.id)
         try:
-            return response.json()
+            return read_json(response.content)
         except (ValueError, RecursionError) as failure:
             raise ReplyError("gave a reply that is no JSON.", who=self.id) from failure
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, cast
 
+from crag.text.characters import whole_text
 from crag.text.folding import Folded, fold_text
 from crag.text.forms import ANYWHERE, FIRST, OPENING
 from crag.text.languages import ELSEWHERE
@@ -291,13 +292,8 @@ def quote_for_model(text: str) -> str:
     return mark_untrusted(text) if detect_injection(text) else text
 
 
-def sendable(text: str) -> str:
-    """Text that has a form in UTF-8: half a character becomes a question mark."""
-    return text.encode("utf-8", "replace").decode()
-
-
 def _neutral(text: str) -> str:
-    return sendable(text).replace("<", "‹").replace(">", "›")
+    return whole_text(text).replace("<", "‹").replace(">", "›")
 
 
 def _between(tag: str, text: str, marks: dict[str, object]) -> str:

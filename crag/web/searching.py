@@ -18,6 +18,7 @@ from crag.core.types import Unread, WebPage
 from crag.runtime.circuits import Service
 from crag.runtime.connection import BoundedClient, OversizedError, PackingError
 from crag.runtime.provider import WebParts
+from crag.text.characters import read_json
 from crag.web.webpage import plain_text, usable_address
 
 MAX_QUERY = 400
@@ -102,7 +103,7 @@ class Searching:
         reply = self._meter.wait_for(sent, seconds)
         if reply.status_code != 200:
             raise self._refused(reply)
-        return reply.json()
+        return read_json(reply.content)
 
     def _refused(self, reply: httpx.Response) -> ProviderError:
         """Why there are no results, from a reply of another status than 200."""

@@ -14,6 +14,7 @@ from crag.core.protocols import RunRequest, SearchQuery
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
+from crag.core.types import Answer, Exchange
 from crag.engine import Engine
 from crag.messages.providers import describe_providers
 from crag.models.runtime import E5, MiniLM
@@ -67,6 +68,39 @@ def test_a_lone_surrogate_in_a_question_is_no_crash(engine: Engine) -> None:
     events = list(engine.ask("hiring \ud800 days?"))
     assert Trace.from_events(events).answer is not None
     assert events_from_jsonl(events_to_jsonl(events)) == events
+
+
+HALF = "\ud83d"
+
+
+def test_half_a_character_of_a_conversation_is_replaced_where_it_enters(engine: Engine) -> None:
+    fill(engine)
+    history = [Exchange(question=f"How long did hiring take {HALF}?", answer=f"{HALF}\ude00 eighty days {HALF}")]
+    for standalone in (None, f"How long did hiring {HALF} take?"):
+        events = list(engine.ask(RunRequest(f"And why {HALF}?", history=history, standalone=standalone)))
+        assert isinstance(events[-1], ev.RunFinished) and not Trace.from_events(events).failures
+        assert engine.library().runs.events(events[0].run_id) == events
+
+
+class HalfWriter:
+    """Somebody's own writer, which writes what can't be stored."""
+
+    by = "half"
+
+    def answer(self, question, knowledge, sources, settings):
+        yield HALF
+        yield Answer(text=HALF, by=self.by)
+
+
+def test_a_run_that_cannot_be_stored_ends_and_says_so(tmp_path: Path) -> None:
+    config = AppConfig.of(data=tmp_path)
+    with closing(
+        Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=0.9), generator=HalfWriter())
+    ) as engine:
+        fill(engine)
+        events = list(engine.ask(RunRequest(QUESTION, via="app")))
+        assert [type(each) for each in events[-2:]] == [ev.Failed, ev.RunFinished]
+        assert events[-2].instead == "not stored" and not engine.library().in_flight.known(events[0].run_id)
 
 
 def test_an_unknown_strategy_is_refused_before_any_event(engine: Engine) -> None:

@@ -259,3 +259,24 @@ def test_a_stream_without_end_is_cut_and_the_server_sees_it(server: Server, word
     *pieces, last = chat(server, "ok", calls).written(ASKED, max_tokens=200)
     assert isinstance(last, Cut) and last.why == why and last == " …"
     assert len("".join(pieces)) < 200 * TOKEN_CHARS + 20 and [call.error for call in calls] == [None]
+
+
+def test_one_piece_of_any_size_is_cut_within(server: Server) -> None:
+    server.words = ["".join(f"word{number} " for number in range(100_000))]
+    *pieces, last = chat(server, "ok").written(ASKED, max_tokens=200)
+    assert "".join(pieces) == server.words[0][: 200 * TOKEN_CHARS]
+    assert isinstance(last, Cut) and last.why == "overlong"
+
+
+def test_a_reply_that_is_no_stream_is_cut_too(server: Server) -> None:
+    server.reply = "word " * 200_000
+    assert chat(server, "ok").text(ASKED, max_tokens=20) == server.reply[: 20 * TOKEN_CHARS].strip()
+
+
+def test_characters_that_a_server_cuts_in_two_are_joined_and_other_halves_replaced(server: Server) -> None:
+    server.words = ["It is \ud83d", "\ude00 so", "\ud83d. Yes", " \ud83d"]
+    assert "".join(chat(server, "ok").written(ASKED, max_tokens=50)) == "It is \U0001f600 so\ufffd. Yes \ufffd"
+    server.reply = '{"reason": "\\ud83d\\ude00 \\ud83d", "score": 0.5}'
+    assert chat(server, "ok").parsed(Score, ASKED, max_tokens=50).reason == "\U0001f600 \ufffd"
+    server.reply = "Who was it \ud83d?"
+    assert chat(server, "ok").text(ASKED, max_tokens=50) == "Who was it \ufffd?"

@@ -17,7 +17,8 @@ from langchain_core.documents import Document
 from crag.core.metadata import days_in
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Grade, Strip, WebPage
-from crag.text.injection import detect_injection, mask_injection, sendable
+from crag.text.characters import whole_text
+from crag.text.injection import detect_injection, mask_injection
 from crag.web.webpage import usable_address
 
 TEXT_CHARS = 16_000
@@ -49,14 +50,14 @@ def as_chunk(document: Document, first_page: int = 0) -> Chunk | None:
     the folders of a machine. Without a page number, the page is 0. The id is made of the Document's own, else of its
     source, page and text: no id of a library is ever like it.
     """
-    text = sendable(document.page_content)[:TEXT_CHARS].replace("\0", " ")
+    text = whole_text(document.page_content)[:TEXT_CHARS].replace("\0", " ")
     if not text.strip():
         return None
     said: Mapping[Any, Any] = document.metadata
     stated = next((line for key in ("source", "file_path", "file_name", "filename") if (line := _line(said, key))), "")
     title, page, start = _line(said, "title"), _page(said.get("page"), first_page), _start(said.get("start_index"))
     headings = [line for level in range(1, 7) if (line := _line(said, f"Header {level}"))]
-    own = sendable(str(document.id)) if document.id else json.dumps([stated, page, start, text])
+    own = whole_text(str(document.id)) if document.id else json.dumps([stated, page, start, text])
     id = _digest("id" if document.id else "text", own)
     return Chunk(
         id=id[:32],
@@ -86,7 +87,7 @@ def confidence_of(document: Document) -> float:
 def _line(said: Mapping[Any, Any], key: str) -> str:
     """A text among the metadata, on one line; empty for anything else."""
     value = said.get(key)
-    return " ".join(sendable(str(value)).replace("\0", " ").split()) if isinstance(value, str | PurePath) else ""
+    return " ".join(whole_text(str(value)).replace("\0", " ").split()) if isinstance(value, str | PurePath) else ""
 
 
 def _source_name(source: str) -> str:

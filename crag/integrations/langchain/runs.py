@@ -30,7 +30,7 @@ from crag.core.types import Chunk, OutputMode, RetrievedChunk
 from crag.engine import Engine
 from crag.integrations.langchain.documents import as_chunks, confidence_of, documents_of
 from crag.runtime.jobs import follow_run
-from crag.text.injection import sendable
+from crag.text.characters import whole_text
 
 
 class CragEmbeddings(Embeddings):
@@ -45,12 +45,12 @@ class CragEmbeddings(Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """One vector a text, of length 1."""
-        vectors: list[list[float]] = self._engine.embedder.embed([sendable(text) for text in texts]).tolist()
+        vectors: list[list[float]] = self._engine.embedder.embed([whole_text(text) for text in texts]).tolist()
         return vectors
 
     def embed_query(self, text: str) -> list[float]:
         """The vector that a question is compared by: some models read one in another way than a text."""
-        vector: list[float] = embed_question(self._engine.embedder, sendable(text)).tolist()
+        vector: list[float] = embed_question(self._engine.embedder, whole_text(text)).tolist()
         return vector
 
 

@@ -41,7 +41,7 @@ from crag.integrations.mcp.request import ServerConfig, ServerState, line
 from crag.runtime.jobs import WorkQueue
 from crag.runtime.limits import Shares
 from crag.runtime.slow_clients import Pace, RefusedError, bound_body, drop_when_unread
-from crag.text.injection import sendable
+from crag.text.characters import whole_text
 
 WAITING = 256
 """Requests that may wait for their turn, shared between the tokens; more are refused."""
@@ -115,7 +115,7 @@ class LibraryServer(MCPServer[ServerState]):
         except ToolError as error:
             cause = error.__cause__
             if isinstance(cause, CragError):
-                raise ToolError(sendable(str(cause))) from cause
+                raise ToolError(whole_text(str(cause))) from cause
             if isinstance(cause, ValidationError) and not isinstance(error, UnexpectedToolError):
                 raise ToolError(f"The arguments of {name} are wrong. {_faults(cause)}") from cause
             raise
@@ -127,11 +127,11 @@ class LibraryServer(MCPServer[ServerState]):
         except UnexpectedResourceError as error:
             match error.__cause__:
                 case InputError() | NotFoundError() as cause:
-                    raise ResourceNotFoundError(sendable(str(cause))) from cause
+                    raise ResourceNotFoundError(whole_text(str(cause))) from cause
                 case ValidationError() as cause:
                     raise ResourceNotFoundError(f"There is no such resource. {_faults(cause)}") from cause
                 case CragError() as cause:
-                    raise ResourceError(sendable(str(cause))) from cause
+                    raise ResourceError(whole_text(str(cause))) from cause
             raise
 
 
@@ -153,14 +153,14 @@ def answer_from_documents(
     return (
         "Call the tool ask with the question below. Answer from what it returns and from nothing else; name the "
         "document and page of each claim. Where it abstains, say that the documents hold no answer."
-        f"\n\nQuestion: {sendable(question)}"
+        f"\n\nQuestion: {whole_text(question)}"
     )
 
 
 def _faults(error: ValidationError) -> str:
     """What is wrong with each argument, without the value that was given."""
     faults = [f"{line('.'.join(map(str, each['loc'])))[:80]}: {each['msg']}." for each in error.errors()]
-    return sendable(" ".join(faults[:8]))
+    return whole_text(" ".join(faults[:8]))
 
 
 _PART = 1 << 16

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crag.core.errors import CancelledError
 from crag.core.settings import Settings
 from crag.core.types import Answer, Citation, SentenceCheck, Strip
 from crag.evaluation.refinement import make_strip
@@ -129,3 +132,18 @@ def test_a_marked_quote_reads_back_as_a_quote_with_that_mark(source: str, number
     for sentence, numbers in split_cited_sentences(with_mark(quote, number)):
         assert numbers == (number,)
         assert literal(sentence, source)
+
+
+def test_stop_ends_the_check_of_an_answer_between_two_sentences() -> None:
+    evaluator = ScriptedEvaluator(score=lambda _: 0.1)
+    cancel = threading.Event()
+
+    def check() -> None:
+        if cancel.is_set():
+            raise CancelledError("The run was stopped.")
+        cancel.set()
+
+    answer = Answer(text="The bridge is very red. " * 500, by="test")
+    with pytest.raises(CancelledError):
+        CitationVerifier(evaluator, check=check).verify(answer, KNOWLEDGE, SOURCES, Settings())
+    assert len({sentence for sentence, _ in evaluator.graded}) <= 1
