@@ -23,6 +23,7 @@ from crag.core.settings import days_of
 from crag.core.types import Document
 from crag.ingest.files import ENDINGS, read_file
 from crag.messages.documents import folder_text, lost_text, step_text
+from crag.runtime.real_files import RealFolder
 from crag.text.formats import count, format_size
 
 if TYPE_CHECKING:
@@ -60,16 +61,16 @@ def index(
     modified: dict[Path, int] = {}
     with interruptible() as cancel, opened(place.ctx) as engine:
 
-        def load(file: Path) -> bytes:
-            modified[file], data = read_file(file, engine.config.limits.max_file_mb)
+        def load(file: Path, folder: RealFolder | None) -> bytes:
+            modified[file], data = read_file(file, engine.config.limits.max_file_mb, folder)
             return data
 
         def files() -> Iterator[tuple[str, Callable[[], bytes]]]:
-            for file in (file for each in paths if each not in addresses for file in _files(Path(each))):
+            for file, folder in (found for each in paths if each not in addresses for found in _files(Path(each))):
                 if cancel.is_set():
                     return
                 started.append(file)
-                yield file.name, partial(load, file)
+                yield file.name, partial(load, file, folder)
 
         for event in engine.add_files(files(), place.target, confidence=confidence, cancel=cancel):
             if isinstance(event, ev.IngestStep):
@@ -260,10 +261,18 @@ def _find_web_document(said: str, held: list[Document]) -> Document:
     return document
 
 
-def _files(path: Path) -> list[Path]:
-    """What may be documents under a folder, in order of name; the path itself where there is none, or it is a file."""
-    found = [each for each in path.rglob("*") if each.suffix[1:].lower() in ENDINGS and not each.is_dir()]
-    return sorted(found, key=lambda file: (file.parent.parts, file.name)) or [path]
+def _files(path: Path) -> list[tuple[Path, RealFolder | None]]:
+    """What may be documents under a folder, in order of name, and the folder; links below it are left out.
+
+    The path itself where there is none, or it is a file.
+    """
+    found = [
+        each
+        for each in path.rglob("*")
+        if each.suffix[1:].lower() in ENDINGS and not (each.is_symlink() or each.is_dir())
+    ]
+    folder = RealFolder.of(str(path)) if found else None
+    return [(each, folder) for each in sorted(found, key=lambda file: (file.parent.parts, file.name))] or [(path, None)]
 
 
 def _show(event: _Ended, file: str, output: Output) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 from crag.core.errors import DocumentError, LimitError
 from crag.core.ingesting import ParsedDocument
 from crag.core.types import Chunk, Document, Media
+from crag.runtime.real_files import RealFolder
 from crag.text.formats import iso_now
 from crag.text.words import few_marks
 
@@ -131,34 +132,46 @@ def content_id(data: bytes) -> str:
 
 
 @lru_cache(maxsize=16_384)
-def file_id(path: str, modified: int) -> str:
-    """The same of a file's bytes, read once for each time at which it was `modified`. Raises OSError."""
-    with open(path, "rb") as file:
+def file_id(path: str, modified: int, folder: RealFolder | None = None) -> str:
+    """The same of a file's bytes, read once for each time at which it was `modified`. Raises OSError.
+
+    `folder`: the one that it was found in, below which no link is followed.
+    """
+    with folder.open(path) if folder else open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read_file(file: Path, max_mb: int) -> tuple[int, bytes]:
-    """When a file was changed last (nanoseconds since the epoch), and its bytes.
+def read_file(file: Path, max_mb: int, folder: RealFolder | None = None) -> tuple[int, bytes]:
+    """When a file was changed last (nanoseconds since the epoch), and its bytes. `folder` as `file_id` has it.
 
     Raises DocumentError for what is no file, for one too large, before all is read, and for one that changes while it
     is read; OSError.
     """
-    before = file.stat()
-    if stat.S_ISDIR(before.st_mode):
-        endings = ", ".join(f".{ending}" for ending in ENDINGS)
-        raise DocumentError(
-            f"There is no document in the folder {file}.", f"Name one with files that end in {endings}."
-        )
-    if not stat.S_ISREG(before.st_mode):
-        raise DocumentError(f"{file} is not a regular file.", "Name a file or a folder.")
-    if before.st_size > max_mb * 1024 * 1024:
-        raise LimitError(f"{file.name} is larger than {max_mb} MB.", "Split the document, or raise CRAG_MAX_FILE_MB.")
-    with file.open("rb") as opened:
+    if folder is None:
+        _check_kind(file)
+    with folder.open(str(file)) if folder else file.open("rb") as opened:
+        before = os.fstat(opened.fileno())
+        if before.st_size > max_mb * 1024 * 1024:
+            raise LimitError(
+                f"{file.name} is larger than {max_mb} MB.", "Split the document, or raise CRAG_MAX_FILE_MB."
+            )
         data = opened.read()
         after = os.fstat(opened.fileno())
     if (len(data), after.st_size, after.st_mtime_ns) != (before.st_size, before.st_size, before.st_mtime_ns):
         raise DocumentError(f"{file.name} changed while it was read.", "Add it again once it is written.")
     return before.st_mtime_ns, data
+
+
+def _check_kind(file: Path) -> None:
+    """Raises DocumentError for what a person named that is no file."""
+    kind = file.stat().st_mode
+    if stat.S_ISDIR(kind):
+        endings = ", ".join(f".{ending}" for ending in ENDINGS)
+        raise DocumentError(
+            f"There is no document in the folder {file}.", f"Name one with files that end in {endings}."
+        )
+    if not stat.S_ISREG(kind):
+        raise DocumentError(f"{file} is not a regular file.", "Name a file or a folder.")
 
 
 def safe_name(name: str) -> str:

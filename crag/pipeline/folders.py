@@ -7,7 +7,7 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -19,6 +19,7 @@ from crag.core.ingesting import DocumentAdded, DocumentRefreshed, ParsedDocument
 from crag.core.types import Chunk, Document
 from crag.ingest.files import ENDINGS, file_id, read_file, safe_name
 from crag.pipeline.indexing import Ended, Load, Original, replace_document
+from crag.runtime.real_files import RealFolder
 from crag.storage.library import Library
 
 FileState = Literal["new", "changed", "moved", "gone", "duplicate", "unreadable", "too large", "unchanged"]
@@ -37,6 +38,7 @@ class FolderFile:
     """One file: its absolute `path`, `size` in bytes, when it was `modified` (nanoseconds since the epoch).
 
     `document`: the one that it is about, as the library has it; None for a new file. `problem`: why it can't be read.
+    `folder`: the one that was compared.
     """
 
     path: str
@@ -45,6 +47,7 @@ class FolderFile:
     modified: int = 0
     document: Document | None = None
     problem: str = ""
+    folder: RealFolder | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +71,7 @@ class FolderComparison:
 class _Scan:
     """What a folder holds: its files by path, how many it skips, and why folders in it can't be read."""
 
+    folder: RealFolder
     files: dict[str, os.stat_result]
     skipped: Counter[Skipped]
     unread: dict[str, str]
@@ -83,8 +87,9 @@ def compare_folder(
     """Compare a folder with the documents that came from it. Nothing is changed.
 
     Files are read only where time or size differ from those of their document, and a document has just their size.
-    Links are not followed. Raises InputError where the folder can't be read, or holds nothing although documents came
-    from it: then no file counts as gone. Raises CancelledError, StorageError.
+    Links below the folder are not followed, now or when files are read. Raises InputError where the folder can't be
+    read, or holds nothing although documents came from it: then no file counts as gone. Raises CancelledError,
+    StorageError.
     """
     root = os.path.abspath(folder.expanduser())
     stop = cancel or threading.Event()
@@ -104,29 +109,28 @@ def compare_folder(
     for path in scan.files.keys() - found:
         files.append(_file("duplicate" if path in held else "new", path, scan, held.get(path)))
     files += [FolderFile(path=path, state="unreadable", problem=problem) for path, problem in scan.unread.items()]
-    files = sorted((_judge(each, max_mb) for each in files), key=lambda file: (file.path, file.state))
+    files = [replace(_judge(each, max_mb), folder=scan.folder) for each in files]
+    files.sort(key=lambda file: (file.path, file.state))
     return FolderComparison(folder=root, files=files, skipped=dict(scan.skipped))
 
 
 def _scan(root: str, stop: threading.Event) -> _Scan:
     """Raises InputError where the folder itself can't be read, or is another one at the end."""
-    scan = _Scan({}, Counter(), {})
     try:
-        first = os.stat(root)
+        scan = _Scan(RealFolder.of(root), {}, Counter(), {})
         pending = [root]
         while pending:
             if stop.is_set():
                 raise _stopped()
             place = pending.pop()
             try:
-                with os.scandir(place) as entries:
-                    pending += [entry.path for entry in entries if _enter(entry, scan)]
+                with scan.folder.entries(place) as entries:
+                    pending += [path for each in entries if _enter(each, path := os.path.join(place, each.name), scan)]
             except OSError as error:
                 if place == root:
                     raise
                 scan.unread[place] = error.strerror or "unreadable"
-        if not os.path.samestat(first, os.stat(root)):
-            raise FileNotFoundError(0, "it was replaced meanwhile")
+        scan.folder.check()
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "it can't be used"
         raise InputError(
@@ -140,8 +144,8 @@ def _stopped() -> CancelledError:
     return CancelledError("Comparing the folder was stopped; nothing was changed.")
 
 
-def _enter(entry: os.DirEntry[str], scan: _Scan) -> bool:
-    """Whether it is a folder to look into; of a file, note what it is."""
+def _enter(entry: os.DirEntry[str], path: str, scan: _Scan) -> bool:
+    """Whether what is at this path is a folder to look into; of a file, note what it is."""
     if entry.name.startswith("."):
         scan.skipped["hidden"] += 1
     elif entry.is_symlink():
@@ -152,7 +156,7 @@ def _enter(entry: os.DirEntry[str], scan: _Scan) -> bool:
         scan.skipped["other kind"] += 1
     else:
         with suppress(FileNotFoundError):  # it went since the folder was listed
-            scan.files[entry.path] = entry.stat(follow_symlinks=False)
+            scan.files[path] = entry.stat(follow_symlinks=False)
     return False
 
 
@@ -167,7 +171,7 @@ def _find_contents(documents: Sequence[Document], scan: _Scan, stop: threading.E
         id = stamps.get((path, about.st_size, about.st_mtime_ns), "")
         if not id and about.st_size in sizes:
             with suppress(OSError):  # it is tried once more where it is added, and the reason said
-                id = file_id(path, about.st_mtime_ns)
+                id = file_id(path, about.st_mtime_ns, scan.folder)
         if id in ids:
             holding[id].append(path)
     return holding
@@ -225,7 +229,7 @@ def sync_files(library: Library, files: Sequence[FolderFile], max_mb: int) -> It
             case "moved" if file.document is not None:
                 yield name, partial(_move, library, file, file.document)
             case "gone" if file.document is not None:
-                yield name, partial(_remove, library, file.path, file.document)
+                yield name, partial(_remove, library, file, file.document)
             case "unchanged" if file.document is not None and file.modified != file.document.modified:
                 library.documents.came_from(file.document.id, file.path, file.modified)
             case _:
@@ -233,7 +237,7 @@ def sync_files(library: Library, files: Sequence[FolderFile], max_mb: int) -> It
 
 
 def _load(file: FolderFile, max_mb: int) -> Original:
-    modified, data = read_file(Path(file.path), max_mb)
+    modified, data = read_file(Path(file.path), max_mb, file.folder)
     return _Reading(data=data, path=file.path, modified=modified, before=file.document)
 
 
@@ -248,10 +252,10 @@ def _move(library: Library, file: FolderFile, document: Document) -> Ended:
     return DocumentRefreshed(name=name, document=noted, found="moved", message=message)
 
 
-def _remove(library: Library, path: str, document: Document) -> Ended:
+def _remove(library: Library, file: FolderFile, document: Document) -> Ended:
     """Its document is deleted, unless the file is back with what it held. Raises OSError where that can't be known."""
     with suppress(FileNotFoundError):
-        if file_id(path, os.stat(path).st_mtime_ns) == document.id:
+        if file_id(file.path, os.lstat(file.path).st_mtime_ns, file.folder) == document.id:
             return DocumentRefreshed(name=document.name, document=document, found="unchanged")
     library.documents.delete(document.id)
     return DocumentRefreshed(name=document.name, document=document, found="removed")

@@ -16,6 +16,7 @@ from crag.core.errors import WebSearchError
 from crag.core.protocols import WebSearch
 from crag.core.types import Unread, WebPage
 from crag.runtime.provider import WebParts, WebProvider
+from crag.runtime.real_files import RealFolder
 from crag.text.words import STOP_WORDS, words
 from crag.web.webpage import SavedPage, read_page
 
@@ -37,9 +38,12 @@ Stamp = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _File:
+    """A page file: where it is below the folder, and where its bytes are, which is elsewhere for a link within it."""
+
     relative: str
     path: Path
     stamp: Stamp
+    folder: RealFolder
 
 
 class FolderWeb:
@@ -150,6 +154,7 @@ def _list_pages(folder: Path) -> tuple[list[_File], list[Unread]]:
     files: list[_File] = []
     try:
         root = folder.resolve(strict=True)
+        real = RealFolder.of(str(root))
         os.scandir(root).close()
     except (OSError, RuntimeError) as error:
         raise WebSearchError(
@@ -170,35 +175,37 @@ def _list_pages(folder: Path) -> tuple[list[_File], list[Unread]]:
             if len(files) == MAX_FILES:
                 rest = Unread(name=f"{relative} and all after it", why=f"only {MAX_FILES} pages are read")
                 return files, [*warnings, rest]
-            stamp = _stamp(path, root)
-            if isinstance(stamp, str):
-                warnings.append(Unread(name=relative, why=stamp))
+            found = _find(path, root)
+            if isinstance(found, str):
+                warnings.append(Unread(name=relative, why=found))
             else:
-                files.append(_File(relative, path, stamp))
+                files.append(_File(relative, *found, real))
     return files, warnings
 
 
-def _stamp(path: Path, root: Path) -> Stamp | str:
-    """Modification time in nanoseconds and size; or why the file is left out."""
+def _find(path: Path, root: Path) -> tuple[Path, Stamp] | str:
+    """Where the file is, with modification time in nanoseconds and size; or why it is left out."""
     try:
-        if path.is_symlink() and not path.resolve(strict=True).is_relative_to(root):
+        real = path.resolve(strict=True) if path.is_symlink() else path
+        if not real.is_relative_to(root):
             return "a link that leads out of the folder is not followed"
-        status = path.stat()
+        status = real.lstat()
     except (OSError, RuntimeError) as error:
         return _reason(error)
     if not stat.S_ISREG(status.st_mode):
         return "it is no ordinary file"
     if status.st_size > MAX_FILE_BYTES:
         return f"it is larger than {MAX_FILE_BYTES // 1_000_000} MB"
-    return status.st_mtime_ns, status.st_size
+    return real, (status.st_mtime_ns, status.st_size)
 
 
 def _read(file: _File) -> tuple[SavedPage | None, str]:
     """The page, or why there is none."""
     try:
-        with file.path.open("rb") as opened:
+        with file.folder.open(str(file.path)) as opened:
             data = opened.read(MAX_FILE_BYTES)
-        return read_page(data, file.path.suffix.lower(), file.path.stem), ""
+        named = Path(file.relative)
+        return read_page(data, named.suffix.lower(), named.stem), ""
     except OSError as error:
         return None, _reason(error)
     except ValueError as error:

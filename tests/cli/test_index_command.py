@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from crag.cli.indexing import _files
+from crag.ingest.files import read_file
 from tests.support.shell import ROOT, crag, environment
 from tests.support.small_pdf import LIGHTHOUSE, small_pdf
 
@@ -115,3 +117,18 @@ def test_a_file_that_changed_since_it_was_read_is_named(tmp_path: Path) -> None:
     assert crag("index", tmp_path / "lighthouse.pdf", "--library", place).code == 0
     still = crag("documents", "--stale", "--library", place, "--json").records
     assert [each["id"] for each in still] == [told["id"]], "the one that was read before is still there"
+
+
+def test_links_below_a_folder_are_left_out_and_a_file_that_became_one_is_not_followed(tmp_path: Path) -> None:
+    place = tmp_path / "papers"
+    place.mkdir()
+    (tmp_path / "secret.txt").write_text("secret words")
+    (place / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (place / "plain.txt").write_text("plain words")
+    [(file, folder)] = _files(place)
+    assert file == place / "plain.txt" and read_file(file, 1, folder)[1] == b"plain words"
+    file.unlink()
+    file.symlink_to(tmp_path / "secret.txt")
+    with pytest.raises(OSError, match="it is a link now"):
+        read_file(file, 1, folder)
+    assert _files(place / "link.txt") == [(place / "link.txt", None)], "what a person names is read"

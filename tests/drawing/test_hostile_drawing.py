@@ -180,7 +180,7 @@ def seconds(draw: Callable[[Hostile], object], run: Hostile) -> float:
 
 
 def grows(draw: Callable[[Hostile], object], runs: list[Hostile]) -> bool:
-    """Whether a longer text takes more than its share. A busy machine counts other work as ours: one of three counts."""
+    """Whether a longer text takes more than its share, three times of three: a busy machine counts other work, too."""
 
     def once() -> bool:
         taken = [seconds(draw, run) for run in runs]

@@ -1,6 +1,8 @@
 """A folder beside a library: what is new, changed, moved, gone or neither, and the library brought in step with it."""
 
+import contextlib
 import os
+import shutil
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -188,8 +190,8 @@ def test_a_folder_that_is_replaced_while_it_is_read_is_refused(
     sync(engine, folder)
     scandir = os.scandir
 
-    def replaced(place: str) -> object:
-        if place == str(folder / "below"):
+    def replaced(place: str | int) -> object:
+        if (folder / "below").is_dir() and os.path.samestat(os.stat(place), os.stat(folder / "below")):
             folder.rename(tmp_path / "elsewhere")
             folder.mkdir()
         return scandir(place)
@@ -205,8 +207,8 @@ def test_documents_of_a_folder_below_that_can_not_be_read_are_not_gone(
     sync(engine, folder)
     scandir = os.scandir
 
-    def refused(place: str) -> object:
-        if str(place).endswith("below"):
+    def refused(place: str | int) -> object:
+        if os.path.samestat(os.stat(place), os.stat(folder / "below")):
             raise PermissionError(13, "Permission denied")
         return scandir(place)
 
@@ -248,3 +250,48 @@ def test_a_file_that_was_only_touched_is_unchanged_and_noted(engine: Engine, fol
     assert states(engine.compare_folder(folder))["ferry.txt"] == "unchanged"
     assert sync(engine, folder) == []
     assert {each.modified for each in engine.library().documents.all() if each.name == "ferry.txt"} == {1}
+
+
+SECRET = "The key of the safe in the tower of Marrow lies under the third step."
+
+
+@pytest.mark.parametrize("swapped", ["ferry.txt", "below", ""], ids=["file", "folder", "the folder itself"])
+def test_what_became_a_link_since_it_was_compared_is_not_followed(
+    engine: Engine, folder: Path, tmp_path: Path, swapped: str
+) -> None:
+    compared = engine.compare_folder(folder)
+    outside = tmp_path / "outside"
+    shutil.copytree(folder, outside)
+    for file in (outside / "ferry.txt", outside / "below" / "bridge.txt"):
+        file.write_text(SECRET)
+    (folder / swapped).rename(tmp_path / "moved away")
+    (folder / swapped).symlink_to(outside / swapped)
+    ended = [each for each in engine.sync_files(compared.files) if not isinstance(each, IngestStep)]
+    refused = [each for each in ended if isinstance(each, DocumentFailed)]
+    assert len(refused) == (1 if swapped else 2) and len(ended) == 2
+    assert all("link" in each.message or "replaced" in each.message for each in refused)
+    chunks = [
+        chunk.text for each in engine.library().documents.all() for chunk in engine.library().documents.chunks(each.id)
+    ]
+    assert SECRET not in chunks and len(chunks) == len(ended) - len(refused)
+
+
+def test_a_folder_that_became_a_link_while_its_place_was_listed_is_not_looked_into(
+    engine: Engine, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret.txt").write_text(SECRET)
+    listed = os.scandir
+
+    def swapping(place: object) -> object:
+        found = listed(place)
+        if (folder / "below").is_dir() and not (folder / "below").is_symlink():
+            found = contextlib.nullcontext([*found])  # listed as a folder, and swapped before it is entered
+            (folder / "below").rename(tmp_path / "moved away")
+            (folder / "below").symlink_to(tmp_path / "outside")
+        return found
+
+    monkeypatch.setattr(os, "scandir", swapping)
+    compared = engine.compare_folder(folder)
+    assert "secret.txt" not in " ".join(states(compared))
+    assert [each.path for each in compared.of("unreadable")] == [str(folder / "below")]

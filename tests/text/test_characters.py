@@ -36,7 +36,9 @@ def test_where_a_text_is_cut_makes_no_difference(text: str, cuts: list[int]) -> 
 
 
 def test_every_text_in_json_is_whole() -> None:
-    read = read_json(b'{"\\ud83d": ["\\ud83d\\ude00", {"a": "b\\ude00", "n": 1.5, "none": null}], "raw": "\xed\xa0\xbd"}')
+    read = read_json(
+        b'{"\\ud83d": ["\\ud83d\\ude00", {"a": "b\\ude00", "n": 1.5, "none": null}], "raw": "\xed\xa0\xbd"}'
+    )
     assert read == {"\ufffd": ["\U0001f600", {"a": "b\ufffd", "n": 1.5, "none": None}], "raw": "\ufffd"}
     with pytest.raises(ValueError, match="Expecting value"):
         read_json("no")

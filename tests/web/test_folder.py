@@ -104,6 +104,17 @@ def test_a_name_that_is_no_text_is_searched_all_the_same(pages: Path, web: Folde
     assert web.search("halo", 1)[0].url.startswith("folder:")
 
 
+def test_a_page_that_became_a_link_since_it_was_listed_is_not_followed(tmp_path: Path, pages: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "rain.txt").write_text("The comet is secret.")
+    listed, _ = folder_module._list_pages(pages)
+    (file,) = [each for each in listed if each.relative == "rain.txt"]
+    (pages / "rain.txt").unlink()
+    (pages / "rain.txt").symlink_to(outside / "rain.txt")
+    assert folder_module._read(file) == (None, "it is a link now, which is not followed")
+
+
 @pytest.mark.parametrize("kind", ["missing", "file", "empty"])
 def test_a_folder_that_can_t_serve_says_what_to_do(tmp_path: Path, kind: str) -> None:
     place = tmp_path / "place"
