@@ -49,6 +49,11 @@ def run(socket: Any, query: str) -> str:
     asked = BackMsg()
     asked.rerun_script.query_string = query
     socket.send(asked.SerializeToString())
+    return finished(socket)
+
+
+def finished(socket: Any) -> str:
+    """All that comes until the script has ended, as text."""
     received: list[ForwardMsg] = []
     while not received or received[-1].WhichOneof("type") != "script_finished":
         message = ForwardMsg()

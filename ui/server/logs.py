@@ -7,10 +7,12 @@ import threading
 import traceback
 
 from crag.runtime.limits import Buckets
+from ui.components.script_context import session_id
 
 FRAMEWORKS = ("streamlit", "starlette", "uvicorn", "asyncio")
-PER_MINUTE = 30
-"""Lines of each logger. A browser that sends a forged state causes one a message, with its traceback."""
+PER_MINUTE, PER_SESSION = 30, 5
+"""Lines of each logger, and of one session. A browser that sends a forged state causes one a message, with its
+traceback."""
 LONGEST = 2_000
 """Characters of a message, and of a traceback, whose end says what failed."""
 
@@ -18,17 +20,19 @@ LONGEST = 2_000
 class BoundedLog(logging.Filter):
     """Shortens each record, and drops those over the rate; the next one that passes says how many. Thread-safe."""
 
-    def __init__(self, buckets: Buckets | None = None) -> None:
+    def __init__(self, buckets: Buckets | None = None, sessions: Buckets | None = None) -> None:
         super().__init__()
         self._buckets = buckets or Buckets(PER_MINUTE)
+        self._sessions = sessions or Buckets(PER_SESSION)
         self._dropped: dict[str, int] = {}
         self._lock = threading.Lock()
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno < logging.WARNING:
             return True
+        session = session_id()
         with self._lock:
-            if self._buckets.take(record.name) > 0:
+            if (session and self._sessions.take(session) > 0) or self._buckets.take(record.name) > 0:
                 self._dropped[record.name] = self._dropped.get(record.name, 0) + 1
                 return False
             dropped = self._dropped.pop(record.name, 0)
