@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks import faithfulness_figures as figures
-from benchmarks.evaluator_graders import evaluator_version, shipped_evaluator
+from benchmarks.evaluator_graders import shipped_evaluator
 from benchmarks.thresholds_cases import Case, behind, retrieved
 from benchmarks.thresholds_grades import KeptScores
 from benchmarks.thresholds_strips import cut
+from corpora.judging import evaluator_version
 from crag.core.strategies import strategy
 from crag.core.types import FigureCheck
 from crag.evaluation import keeping

@@ -2,7 +2,7 @@
 
 python -m benchmarks.answers [--data FOLDER] [--kinds NAME …] [--limit N] [--cache FOLDER] [--keep FILE] [--out FOLDER]
 
-The documents of each kind (see benchmarks.answers_sets) are added once to a library in --cache (or $CRAG_BENCH_CACHE).
+The documents of each kind (see corpora.answer_questions) are added once to a library in --cache (or $CRAG_BENCH_CACHE).
 Every question is asked without a floor under the answer's confidence. What the floor refuses and what is marked is
 decided afterwards, by the shipped layer from what was read of the answer, which comes to the same. --keep FILE holds
 what was answered: a run that was stopped goes on there, and so does one after the layer was fitted again. Delete it
@@ -14,17 +14,15 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import re
 import sys
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from benchmarks.answers_report import AnsweredRow, report, summarise
-from benchmarks.answers_sets import (
+from benchmarks.financebench import parser_of
+from corpora.answer_questions import (
     AnswerQuestion,
-    File,
     filing_questions,
     prose_files,
     prose_questions,
@@ -33,23 +31,18 @@ from benchmarks.answers_sets import (
     statement_questions,
     statements,
 )
-from benchmarks.evaluator_graders import evaluator_version
-from benchmarks.financebench import indexed, parser_of
-from crag.analysis.questions.matching import answer_match, asked_scale
+from corpora.judging import NotingEvaluator, evaluator_version, is_right, shown
+from corpora.libraries import indexed, library_of
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
-from crag.core.types import Action, Answer, QuotedAnswer
+from crag.core.types import Action
 from crag.engine import Engine
 from crag.evaluation.heads import ANSWER_FEATURES, load_answer_layer
-from crag.evaluation.local import LocalEvaluator
 
 KINDS = ("prose", "statements", "filings", "reports")
-SHARED_WORDS = 0.5
-"""An answer of words, without a number, is right from this token F1 on."""
-_SCALE_BEHIND = re.compile(r" (?:thousand|million|billion)$")
 EVERY = 25
 """Progress is printed after so many questions."""
 
@@ -73,16 +66,6 @@ def main() -> int:
         options.out.mkdir(parents=True, exist_ok=True)
         (options.out / "answers.md").write_text(page, encoding="utf-8")
     return 0
-
-
-class NotingEvaluator(LocalEvaluator):
-    """Keeps what it reads of the latest answer, in place of a confidence."""
-
-    noted: tuple[float, ...] | None = None
-
-    def grade_answer(self, question: str, answer: QuotedAnswer) -> float | None:
-        self.noted = self.answer_features(question, answer)
-        return None
 
 
 def arguments() -> argparse.Namespace:
@@ -131,16 +114,6 @@ def prepared(engine: Engine, kind: str, options: argparse.Namespace) -> tuple[Pa
     return indexed(engine, files, cache), list(report_questions(data))
 
 
-def library_of(engine: Engine, files: Iterable[File], cache: Path) -> Path:
-    """The library of documents that are made here."""
-    with tempfile.TemporaryDirectory() as place:
-        paths = []
-        for name, body in files:
-            paths.append(Path(place) / name)
-            paths[-1].write_bytes(body)
-        return indexed(engine, paths, cache)
-
-
 def ask(engine: Engine, evaluator: NotingEvaluator, library: Path, question: AnswerQuestion) -> AnsweredRow:
     """One run, judged. Ends the program where a run fails: figures of the others would mislead."""
     settings = strategy("balanced").settings.changed(where=question.where, verify=False)
@@ -149,7 +122,6 @@ def ask(engine: Engine, evaluator: NotingEvaluator, library: Path, question: Ans
     if trace.answer is None:
         raise SystemExit(f"{question.id}: {trace.failure or 'no answer'}")
     whole = trace.answer
-    shown = _shown(whole)
     pages = sorted({each.page for each in whole.citations if each.page})
     return AnsweredRow(
         id=question.id,
@@ -163,7 +135,7 @@ def ask(engine: Engine, evaluator: NotingEvaluator, library: Path, question: Ans
         low=whole.low_confidence,
         weak=bool(whole.unnamed) or whole.lookup in ("no period", "several") or trace.action is Action.INCORRECT,
         right=is_right(whole, question),
-        short=shown,
+        short=shown(whole),
         text=whole.text,
         pages=pages,
         on_page=bool(set(pages) & set(question.pages)) if question.pages else None,
@@ -181,35 +153,6 @@ def decided(row: AnsweredRow, settings: Settings) -> AnsweredRow:
     confidence = layer.confidence([row.facts[name] for name in ANSWER_FEATURES])
     low = row.weak or confidence < settings.confident_answer if settings.confident_answer else row.low
     return replace(row, confidence=confidence, low=low)
-
-
-def _shown(answer: Answer) -> str:
-    """The result or the words that are shown in bold; empty where there are none."""
-    if answer.calculation:
-        return answer.calculation.result
-    return answer.short.value if answer.short else ""
-
-
-def is_right(answer: Answer, question: AnswerQuestion) -> bool:
-    """Whether what the answer says first is an accepted answer: its short answer, or else its text."""
-    if answer.abstained or not question.answerable:
-        return False
-    return is_accepted(_shown(answer), answer.text, question)
-
-
-def is_accepted(short: str, text: str, question: AnswerQuestion) -> bool:
-    """Whether the short answer is accepted, or the text where there is none.
-
-    An accepted amount that names no scale is met by a cell with the scale of its table.
-    """
-    scale = asked_scale(question.question)
-    for said in (short, _SCALE_BEHIND.sub("", short)) if short else (text,):
-        for accepted in question.answers:
-            match = answer_match(said, [accepted], scale=scale)
-            words_alone = bool(short) and not any(letter.isdigit() for letter in accepted)
-            if match and (match.exact or match.holds or (words_alone and match.f1 >= SHARED_WORDS)):
-                return True
-    return False
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 python -m benchmarks.arithmetic [--data FOLDER] [--cache FOLDER] [--searched N] [--halves NAME …] [--out FOLDER]
 
 The questions are those about tables of annual reports whose answer people worked out (the statements of
-benchmarks.answers_sets, all of them: no weight decides here), and those about whole filings that define a measure. A
+corpora.answer_questions, all of them: no weight decides here), and those about whole filings that define a measure. A
 near miss asks for periods or for an item that the document does not have. The cells are looked up among all chunks of
 the question's document; for --searched documents besides among those that the search finds. Every document belongs to
 one half: "choose" may choose rules, "report" is only reported. Prints a page; --out writes it.
@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from benchmarks.answers import library_of
-from benchmarks.answers_sets import Statement, half, statement_files, statements
-from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.evidence_questions import part_of
 from benchmarks.financebench import parser_of
 from benchmarks.lookups import ABSENT_ITEMS
+from corpora.answer_questions import Statement, half, statement_files, statements
+from corpora.judging import evaluator_version
+from corpora.libraries import library_of
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import SearchQuery
 from crag.core.types import Chunk

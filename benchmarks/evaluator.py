@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.evaluator_attacks import measure_attacks
-from benchmarks.evaluator_graders import Cosine, LanguageModel, Memo, bm25, evaluator_version, shipped_evaluator
+from benchmarks.evaluator_graders import Cosine, LanguageModel, Memo, bm25, shipped_evaluator
 from benchmarks.evaluator_library import spread
 from benchmarks.evaluator_measures import (
     accuracy,
@@ -43,6 +43,7 @@ from benchmarks.evaluator_row import DataSet, Row, grouped
 from benchmarks.evaluator_sets import SETS, Sources
 from benchmarks.evaluator_speed import measure_speed
 from benchmarks.evaluator_strips import measure_strips
+from corpora.judging import evaluator_version
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Action, Grade

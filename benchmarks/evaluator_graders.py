@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -12,7 +11,6 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,8 +22,6 @@ from crag.core.types import Grade, Passage
 from crag.evaluation.local import LocalEvaluator
 
 Scores = NDArray[np.float64]
-
-MANIFEST = Path(__file__).resolve().parent.parent / "crag" / "models" / "local-evaluator" / "manifest.json"
 
 SATURATION, LENGTH = 1.2, 0.75
 """BM25's k1 and b, as usual."""
@@ -44,11 +40,6 @@ Reply with JSON alone, like {{"score": 0.25}}"""
 def shipped_evaluator() -> RetrievalEvaluator:
     """The evaluator that the app uses by default."""
     return LocalEvaluator()
-
-
-def evaluator_version() -> str:
-    """A digest of the list of the shipped model's files, which holds their digests: another model, another version."""
-    return hashlib.sha256(MANIFEST.read_bytes()).hexdigest()[:16]
 
 
 def in_place(

@@ -23,12 +23,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.answers_sets import Part
-from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.evidence_questions import EACH, company_names, made_questions, part_of, published_questions
 from benchmarks.evidence_report import AskedQuestion, report, summarise
-from benchmarks.financebench import indexed, parser_of
+from benchmarks.financebench import parser_of
 from benchmarks.popqa import variant
+from corpora.answer_questions import Part
+from corpora.judging import evaluator_version
+from corpora.libraries import indexed
 from crag.analysis.metrics.metrics import name_of
 from crag.analysis.questions.sets import Question
 from crag.core.config import AppConfig, Keys

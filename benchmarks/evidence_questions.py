@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.answers_sets import PICTURES, Part, half
+from corpora.answer_questions import PICTURES, Part, half
 from crag.analysis.metrics.metrics import name_of
 from crag.analysis.questions.sets import Question, read_set
 from crag.core.types import Chunk

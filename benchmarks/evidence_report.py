@@ -9,7 +9,7 @@ from functools import cached_property
 from statistics import mean
 from typing import Any, Literal
 
-from benchmarks.answers_sets import Part
+from corpora.answer_questions import Part
 from crag.analysis.metrics.metrics import chunk_place, pages_of
 from crag.analysis.questions.matching import asked_scale, checkable, holds
 from crag.analysis.questions.sets import Question

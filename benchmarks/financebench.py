@@ -13,7 +13,6 @@ part of the whole is only printed unless --out says where to write.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import platform
@@ -24,19 +23,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.evaluator_library import spread
 from benchmarks.financebench_report import COMPARED, report, strategy_figures
 from benchmarks.popqa import variant
+from corpora.judging import evaluator_version
+from corpora.libraries import indexed
 from crag.analysis.metrics.metrics import ResultRow, measure_run
 from crag.analysis.metrics.results import compare_results
 from crag.analysis.questions.sets import Question, read_set
 from crag.core.config import AppConfig, Keys
-from crag.core.ingesting import DocumentAdded, DocumentFailed
 from crag.core.protocols import RunRequest
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
-from crag.core.types import INDEXED_AS
 from crag.engine import Engine
 from crag.evaluation.local import LocalEvaluator
 from crag.ingest.chunking import CHUNKING_ID
@@ -117,24 +115,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--limit", type=int, default=0, help="so many questions; 0: all")
     parser.add_argument("--out", type=Path, help="where to write financebench.json and financebench.md")
     return parser.parse_args()
-
-
-def indexed(engine: Engine, files: Sequence[Path], cache: Path) -> Path:
-    """The folder of a library of all files, which the engine adds where they are not there. Ends where one fails.
-
-    It is named after all that makes a library what it is, so that another model or chunking has its own.
-    """
-    made_of = json.dumps([engine.embedder.id, INDEXED_AS, CHUNKING_ID, [file.name for file in files]])
-    folder = cache / hashlib.sha256(made_of.encode()).hexdigest()[:24]
-    folder.mkdir(parents=True, exist_ok=True)
-    added = 0
-    for event in engine.add_files([(file.name, file.read_bytes) for file in files], folder):
-        if isinstance(event, DocumentFailed):
-            raise SystemExit(f"{event.message} {event.remedy}")
-        if isinstance(event, DocumentAdded):
-            added += 1
-            print(f"  added {event.name}: {added}", file=sys.stderr)
-    return folder
 
 
 def asked(

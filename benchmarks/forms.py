@@ -22,8 +22,8 @@ from typing import Any, Literal, NamedTuple
 
 import pdfplumber
 
-from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.financebench import parser_of
+from corpora.judging import evaluator_version
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import RunRequest
 from crag.core.types import Answer

@@ -15,10 +15,11 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.evaluator_library import spread
-from benchmarks.financebench import indexed, parser_of
+from benchmarks.financebench import parser_of
 from benchmarks.misses import questions_of
+from corpora.judging import evaluator_version
+from corpora.libraries import indexed
 from crag.analysis.evaluate import add_set, evaluate
 from crag.analysis.funnel import STEPS, Funnel, trace_funnel
 from crag.analysis.questions.sets import Question, QuestionSet, read_set

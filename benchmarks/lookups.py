@@ -6,7 +6,7 @@ The filings are added once to a library in --cache (or $CRAG_BENCH_CACHE). A que
 column, in words of its own: another common term for the line item, the segment where its table is of one. A near miss
 asks for a period or a line item that the filing does not have. Each is looked up among the ten chunks that a run of
 `balanced` is given, and among all chunks of the filing, where most cells compete; and asked of `balanced` as a whole,
-among all filings. Every company belongs to one half (see benchmarks.answers_sets): "choose" may choose rules, "report"
+among all filings. Every company belongs to one half (see corpora.answer_questions): "choose" may choose rules, "report"
 is only reported. Prints a page; --out writes it.
 """
 
@@ -22,9 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.evidence_questions import company_names, part_of
-from benchmarks.financebench import indexed, parser_of
+from benchmarks.financebench import parser_of
+from corpora.judging import evaluator_version
+from corpora.libraries import indexed
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy

@@ -25,9 +25,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.evaluator_library import spread
-from benchmarks.financebench import indexed, parser_of
+from benchmarks.financebench import parser_of
 from benchmarks.overhead import ms
 from benchmarks.whatif import stored_run
+from corpora.libraries import indexed
 from crag.analysis.evaluate import add_set, evaluate
 from crag.analysis.funnel import Followed, Funnel, trace_funnel
 from crag.analysis.metrics.metrics import measure_run

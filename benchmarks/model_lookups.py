@@ -26,11 +26,12 @@ from pathlib import Path
 from typing import Literal
 from unittest.mock import patch
 
-from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.evidence_questions import company_names, part_of
-from benchmarks.financebench import indexed, parser_of
+from benchmarks.financebench import parser_of
 from benchmarks.headline_model import stored
 from benchmarks.lookups import MISSES, LookupQuestion, made_questions
+from corpora.judging import evaluator_version
+from corpora.libraries import indexed
 from crag.analysis.intervals import share
 from crag.core.config import AppConfig
 from crag.core.protocols import RunRequest

@@ -43,8 +43,8 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.forms import Outcome, outcome_table
+from corpora.judging import evaluator_version
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import RunRequest
 from crag.core.types import Answer

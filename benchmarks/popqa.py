@@ -22,11 +22,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.evaluator_library import spread
 from benchmarks.popqa_cases import Case, OwnPages, load_cases, own_holds, web_holds, with_retrieved
 from benchmarks.popqa_figures import Figures, Found, condition_figures, strategy_figures
 from benchmarks.popqa_report import report
+from corpora.judging import evaluator_version
 from crag.analysis.metrics.metrics import measure_run
 from crag.core import events as ev
 from crag.core.config import AppConfig, Keys

@@ -20,12 +20,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.evaluator_graders import evaluator_version, shipped_evaluator
+from benchmarks.evaluator_graders import shipped_evaluator
 from benchmarks.thresholds_cases import CaseSet, load_cases
 from benchmarks.thresholds_grades import KeptScores
 from benchmarks.thresholds_report import report
 from benchmarks.thresholds_strips import cut_cases, filter_table, floor_table, top_k_table
 from benchmarks.thresholds_sweep import Sets, counted
+from corpora.judging import evaluator_version
 from crag.analysis.thresholds.sweep import GRID, Pair, Weights
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES

@@ -28,8 +28,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.answers import NotingEvaluator, is_right, library_of
-from benchmarks.answers_sets import (
+from corpora.answer_questions import (
     AnswerQuestion,
     File,
     articles,
@@ -40,6 +39,10 @@ from benchmarks.answers_sets import (
     statement_questions,
     statements,
 )
+from corpora.judging import NotingEvaluator, is_right
+from corpora.libraries import library_of
+from corpora.pairs import Corpus, held_out, lines
+from corpora.sources.stored import Row
 from crag.analysis.questions.matching import comparable
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import RunRequest
@@ -48,8 +51,6 @@ from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.evaluation.heads import ANSWER_FEATURES
 from training.calibrate_short import fitted, write_layer
-from training.pairs import Corpus, held_out, lines
-from training.sources.stored import Row
 from training.vectors import remembered
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -22,13 +22,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from corpora.pair import Pair
+from corpora.pairs import Corpus, held_out
 from crag.evaluation.heads import FEATURES, Head, features, load_head
 from crag.models.cross_encoder import FOLDER, CrossEncoder, Reading
 from crag.text.sentences import sentences
 from training.export_evaluator import head_file, write
 from training.measures import auc, calibration_error
-from training.pair import Pair
-from training.pairs import Corpus, held_out
 from training.strip_layer import logistic, strip_layer
 from training.vectors import remembered
 

@@ -25,9 +25,9 @@ from typing import Literal
 
 import numpy as np
 
-from benchmarks.answers import library_of
-from benchmarks.answers_sets import filing_questions
-from benchmarks.financebench import indexed
+from corpora.answer_questions import filing_questions
+from corpora.libraries import indexed, library_of
+from corpora.pairs import lines
 from crag.analysis.questions.matching import content_stems, holds
 from crag.analysis.questions.sets import read_set as read_questions
 from crag.core.config import AppConfig, Keys
@@ -40,7 +40,6 @@ from crag.evaluation.local import LocalEvaluator
 from crag.generation.arithmetic import looks_up, reach_cells
 from training.calibrate_answers import FOLDS, cross_validated, fit
 from training.calibrate_short import write_layer
-from training.pairs import lines
 from training.set_figures import FitRow, page
 from training.set_questions import SetQuestion, libraries, overlaps
 

@@ -24,12 +24,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from corpora.pairs import Corpus, held_out, lines
 from crag.analysis.questions.matching import answer_match
 from crag.evaluation.heads import load_head
 from crag.evaluation.local import LONGEST, SHORT_FEATURES, features, trim_answer
 from crag.models.cross_encoder import FOLDER, CrossEncoder
 from crag.models.runtime import MiniLM
-from training.pairs import Corpus, held_out, lines
 from training.vectors import remembered
 
 ROOT = Path(__file__).resolve().parent.parent

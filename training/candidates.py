@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from corpora.pair import Spot
+from corpora.sources.documents import words
 from crag.text.sentences import sentences
-from training.pair import Spot
-from training.sources.documents import words
 
 LONG, PIECE = 900, 650
 """Characters: a longer text is cut to runs of whole sentences of about PIECE, as a library's chunks are."""

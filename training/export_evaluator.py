@@ -21,14 +21,14 @@ import onnx
 import torch
 from numpy.typing import NDArray
 
+from corpora.pair import Pair
+from corpora.pairs import Corpus, held_out
 from crag.evaluation.heads import FEATURES, STRIP_FEATURES
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder
 from training.export_embedding import TARGET as EMBEDDING
 from training.export_embedding import measured
 from training.measures import auc
 from training.minilm_graph import build_evaluator
-from training.pair import Pair
-from training.pairs import Corpus, held_out
 from training.samples import Reader, Sample
 from training.torch_model import published_names
 from training.vectors import remembered

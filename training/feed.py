@@ -15,7 +15,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
-from training.pair import Pair, held_out
+from corpora.pair import Pair, held_out
 from training.samples import Batch, Reader, batched, dealt
 
 AHEAD = 2
@@ -127,7 +127,7 @@ def _begin(epochs: Epochs) -> None:
 
 
 def _checks() -> dict[str, list[Pair]]:
-    from training.sources.checks import checks  # its tables need the product's readers, which a lent machine is without
+    from corpora.sources.checks import checks  # its tables need the product's readers, which a lent machine is without
 
     return checks(_held["epochs"])
 

@@ -29,18 +29,18 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # a thread that waits leave
 import torch
 from numpy.typing import NDArray
 
+from corpora.filings import filing_pairs
+from corpora.pair import Pair
+from corpora.pairs import Corpus
+from corpora.sources.checks import checks
 from training import checkpoints
 from training.bodies import BODIES, Body
 from training.candidates import compute_digest
 from training.feed import Epochs, Feed, Place
 from training.figures import scored
-from training.filings import filing_pairs
 from training.mined import Mined, Mixed, draw_weak_points
-from training.pair import Pair
-from training.pairs import Corpus
 from training.run import WEIGHTS, Run, complete, digest, load_shipped, load_state
 from training.soups import HeldOut
-from training.sources.checks import checks
 from training.torch_model import CrossEncoder, published_names
 from training.train_evaluator import ROOT
 from training.vectors import remembered

@@ -26,12 +26,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from corpora.pair import Pair, held_out
 from training import checkpoints
 from training.bodies import BODIES, Body
 from training.checkpoints import quantize, restore
 from training.feed import Epochs, Feed
 from training.packed import SAID, Packed, Taught, pack_pairs, read_said
-from training.pair import Pair, held_out
 from training.run import Run, complete
 from training.soups import CHOSEN_BY, SHOWN, HeldOut, average, choose_shares, read_held_out, write_held_out
 from training.torch_model import DROPOUT, CrossEncoder
@@ -120,10 +120,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def pack(given: argparse.Namespace) -> None:
     """Write what travels: pairs, and the weights that each body begins with."""
+    from corpora.pairs import Corpus
+    from corpora.sources.checks import checks
     from training import leg
     from training.mined import Mined, draw_weak_points
-    from training.pairs import Corpus
-    from training.sources.checks import checks
     from training.vectors import remembered
 
     corpus, mined = Corpus(given.data, remembered), Mined(leg.PACK)

@@ -25,18 +25,18 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import NDArray
 
+from corpora.altering import around, found
+from corpora.pair import Spot, held_out
+from corpora.pairs import Corpus, lines, untitled
+from corpora.sources.documents import plain, words
+from corpora.sources.mix import MIX
+from corpora.sources.stored import Passage, Row, heading
+from corpora.sources.tabular import RULED as TABLES
+from corpora.sources.tabular import is_table
 from crag.index.lexical import Lexical, Searcher, add, only
 from crag.models.runtime import E5
 from crag.text.words import STOP_WORDS
-from training.altering import around, found
 from training.candidates import Asked, Gold, Pack, Text, compute_digest, cut_pieces, may_answer, normalize_words, save
-from training.pair import Spot, held_out
-from training.pairs import Corpus, lines, untitled
-from training.sources.documents import plain, words
-from training.sources.mix import MIX
-from training.sources.stored import Passage, Row, heading
-from training.sources.tabular import RULED as TABLES
-from training.sources.tabular import is_table
 from training.vectors import remembered
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from corpora.filings import make_company_title
+from corpora.near_misses import make_near_miss
+from corpora.pair import Pair, held_out
+from corpora.sources.checks import Drawn
+from corpora.sources.flattering import flattered
 from training.candidates import Asked, Gold, Pack, load
-from training.filings import make_company_title
-from training.near_misses import make_near_miss
-from training.pair import Pair, held_out
-from training.sources.checks import Drawn
-from training.sources.flattering import flattered
 from training.weak_points import FOUND, Met, WeakPoints
 
 

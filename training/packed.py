@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from training.pair import Pair, Spot, held_out
+from corpora.pair import Pair, Spot, held_out
 
 UNKNOWN = -1
 """Stands for the number of sentences to keep where they are not known."""

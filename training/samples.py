@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from corpora.pair import Pair
 from crag.models.cross_encoder import WordReader, Words, cut_question, paired, title_end
-from training.pair import Pair
 
 MODELS = Path(__file__).resolve().parent.parent / "crag" / "models"
 STEP_TOKENS = 3072

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.evaluator_graders import evaluator_version
+from corpora.judging import evaluator_version
 from crag.core.strategies import strategy
 
 Floats = NDArray[np.float64]

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from benchmarks.answers_sets import (
+from corpora.altering import renamed
+from corpora.answer_questions import (
     File,
     articles,
     as_html_table,
@@ -26,11 +27,10 @@ from benchmarks.answers_sets import (
     statement_questions,
     statements,
 )
+from corpora.pairs import Corpus, held_out, lines, untitled
 from crag.analysis.questions.matching import checkable, holds
 from crag.core.documents import Chunk
-from training.altering import renamed
 from training.calibrate_answers import SECTIONS, apart, document, volume
-from training.pairs import Corpus, held_out, lines, untitled
 from training.vectors import remembered
 
 ARTICLE, ABSENT = 26, 26

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from corpora.pair import Pair
 from training.figures import Checks, scored
-from training.pair import Pair
 from training.samples import Reader, Sample
 from training.torch_model import CrossEncoder
 from training.weak_points import Met, WeakPoints

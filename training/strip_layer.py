@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from corpora.pair import Pair, held_out
+from corpora.pairs import Corpus
 from crag.core.settings import Settings
 from crag.evaluation.heads import STRIP_FEATURES, Head, Lexicon, StripHead, load_head, strip_features
 from crag.evaluation.strips import StripRefiner
 from crag.models.cross_encoder import CrossEncoder
 from training.measures import auc, calibration_error
-from training.pair import Pair, held_out
-from training.pairs import Corpus
 
 OF_EACH = 120
 """Passages with evidence that are read of each kind of data, and as many without."""

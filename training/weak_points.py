@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from corpora.pair import Pair
 from training.measures import auc
-from training.pair import Pair
 
 Score = Callable[[Sequence[Pair]], NDArray[np.float64]]
 """Logits of relevance."""

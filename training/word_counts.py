@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from corpora.pairs import lines
 from crag.evaluation.heads import stems
-from training.pairs import lines
 
 FEWEST = 3
 """Stems of fewer paragraphs are left out: they count as in none."""

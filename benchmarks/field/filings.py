@@ -18,13 +18,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.evaluator_graders import evaluator_version
 from benchmarks.evaluator_library import spread
 from benchmarks.evaluator_report import table
 from benchmarks.evaluator_sets import lines
 from benchmarks.field.kept import Figures, Kept, average, fraction, made
 from benchmarks.field.report import difference, estimate
-from benchmarks.financebench import indexed, parser_of
+from benchmarks.financebench import parser_of
+from corpora.judging import evaluator_version
+from corpora.libraries import indexed
 from crag.analysis.metrics.metrics import measure_run
 from crag.analysis.questions.sets import Question, read_set
 from crag.core.config import AppConfig, Keys

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.evaluator_graders import evaluator_version
+from corpora.judging import evaluator_version
 from crag.analysis.intervals import intervals, share
 from crag.ingest.chunking import CHUNKING_ID
 from crag.models.cross_encoder import MODEL_ID

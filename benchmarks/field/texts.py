@@ -26,13 +26,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.evaluator_graders import bm25, evaluator_version
+from benchmarks.evaluator_graders import bm25
 from benchmarks.evaluator_measures import auc
 from benchmarks.evaluator_row import Row, grouped
 from benchmarks.faithbench import interval
 from benchmarks.field.bodies import BODIES, Asked, Body, NoDataError, Text
 from benchmarks.field.kept import Figures, Kept, average, fraction, made
 from benchmarks.field.texts_report import page
+from corpora.judging import evaluator_version
 from crag.core.config import AppConfig, Keys
 from crag.core.ingesting import Page, ParsedDocument
 from crag.core.protocols import RunRequest, SearchQuery, embed_question

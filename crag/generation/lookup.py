@@ -158,7 +158,7 @@ class Lookup:
 
     @property
     def differing(self) -> tuple[FoundCell, ...]:
-        """The cells with different values, where each is of another document and all have one row, column and period."""
+        """The cells with different values, each of another document, where all have one row, column and period."""
         if self.outcome != "several" or len({cell.chunk.document_id for cell in self.cells}) < len(self.cells):
             return ()
         return self.cells if len({cell.key for cell in self.cells}) == 1 else ()

@@ -6,7 +6,20 @@ import pytest
 
 from tests.support.product import ROOT, modules
 
-CODE = ("app.py", "benchmarks", "crag", "deploy", "docs", "examples", "pages", "setup.py", "tests", "training", "ui")
+CODE = (
+    "app.py",
+    "benchmarks",
+    "corpora",
+    "crag",
+    "deploy",
+    "docs",
+    "examples",
+    "pages",
+    "setup.py",
+    "tests",
+    "training",
+    "ui",
+)
 DECORATED = ["@app.*", "@router.*", "@*_validator*", "@pytest.fixture*"]
 BY_OTHERS = [
     *("__getattr__", "__call__", "pytest_*", "do_*", "handle_*", "on_*", "log_message", "*settings_customise_sources"),

@@ -114,7 +114,7 @@ def all_code() -> str:
 
 def test_the_files_and_modules_that_a_page_names_are_there() -> None:
     """Paths of tracked folders in code marks, tests too, and modules such as `crag.storage`, perhaps with a name."""
-    folders = "crag|ui|pages|docs|tests|training|benchmarks|samples|examples"
+    folders = "crag|ui|pages|docs|tests|training|benchmarks|corpora|samples|examples"
     gone = []
     for page in PAGES:
         text = (ROOT / page).read_text(encoding="utf-8")

@@ -5,8 +5,8 @@ from itertools import islice
 
 import numpy as np
 
+from corpora.pair import Pair, held_out
 from training.feed import Feed, Place
-from training.pair import Pair, held_out
 from training.samples import Batch
 
 START = Place()

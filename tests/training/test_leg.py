@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from corpora.pair import Pair
 from training import checkpoints
-from training.pair import Pair
 
 torch = pytest.importorskip("torch", reason="training's own requirements are not installed")
 pytest.importorskip("onnx", reason="training's own requirements are not installed")

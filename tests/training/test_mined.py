@@ -5,9 +5,9 @@ from collections import Counter
 
 import pytest
 
+from corpora.pair import Pair, held_out
 from training.candidates import Asked, Gold, Pack, Text, save
 from training.mined import Mined
-from training.pair import Pair, held_out
 
 TOWNS = 30
 

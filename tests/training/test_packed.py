@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from corpora.pair import Pair, held_out
 from training.packed import Packed, Taught, pack_pairs, pair_key, read_said
-from training.pair import Pair, held_out
 
 TEXT = "It rained. Marta Keller designed it in 1930. Nobody came."
 FIRST = [

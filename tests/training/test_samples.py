@@ -2,8 +2,8 @@
 
 import pytest
 
+from corpora.pair import Pair
 from crag.models.cross_encoder import MAX_PAIR
-from training.pair import Pair
 from training.samples import UNKNOWN, Reader, Sample
 
 READER = Reader()

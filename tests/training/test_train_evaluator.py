@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from training.pair import Pair
+from corpora.pair import Pair
 
 torch = pytest.importorskip("torch", reason="training's own requirements are not installed")
 pytest.importorskip("onnx", reason="training's own requirements are not installed")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from training.pair import Spot
+from corpora.pair import Spot
 
 ARTICLES = "squad_train_part"
 SETS = tuple(

@@ -12,11 +12,11 @@ from functools import cached_property
 from pathlib import Path
 
 import crag.ingest
+from corpora.pair import Pair, Spot
+from corpora.sources import tables
+from corpora.sources.stored import Passage, Row
+from corpora.sources.tables import Piece, cells, chunked, from_web
 from crag.ingest.chunking import CHUNKING_ID
-from training.pair import Pair, Spot
-from training.sources import tables
-from training.sources.stored import Passage, Row
-from training.sources.tables import Piece, cells, chunked, from_web
 
 RULED = {"tatqa": 0.25, "aitqa": 0.25, "fetaqa": 0.6, "wikitablequestions": 0.6}
 """The share of each set's tables that are printed with rules; the rest has none, or is a web page's."""

@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.text.sentences import sentences as sentence_spans
-from training.altering import (
+from corpora.altering import (
     altered,
     around,
     attacked,
@@ -37,11 +36,12 @@ from training.altering import (
     shortened,
     windows,
 )
-from training.filings import filing_pairs
-from training.pair import Pair, held_out
-from training.sources import Sources
-from training.sources.documents import Documents
-from training.sources.flattering import flattered, nonsense
+from corpora.filings import filing_pairs
+from corpora.pair import Pair, held_out
+from corpora.sources import Sources
+from corpora.sources.documents import Documents
+from corpora.sources.flattering import flattered, nonsense
+from crag.text.sentences import sentences as sentence_spans
 
 __all__ = ["Corpus", "held_out", "lines", "untitled"]
 

@@ -6,10 +6,10 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 
+from corpora.altering import around, cut, found, holds, part, windows
+from corpora.pair import Pair
+from corpora.sources.stored import Passage, Row
 from crag.text.sentences import sentences
-from training.altering import around, cut, found, holds, part, windows
-from training.pair import Pair
-from training.sources.stored import Passage, Row
 
 WHOLE = 1100
 """Characters of a text that is read whole: which part of a longer one answers is not known without evidence."""

@@ -6,8 +6,8 @@ import random
 from collections.abc import Iterable
 from typing import Protocol
 
+from corpora.pair import Pair, held_out
 from crag.text.sentences import sentences
-from training.pair import Pair, held_out
 
 MOST = 500
 """Pairs of one check."""

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from training.altering import ahead, around, attacked, cut, joined, windows
-from training.pair import Pair, held_out
-from training.sources import Sources
-from training.sources.checks import MOST, checks
-from training.sources.documents import Documents, plain
-from training.sources.flattering import flattered
-from training.sources.stored import ARTICLES, FIRST, SETS
-from training.sources.tables import cells, chunked
+from corpora.altering import ahead, around, attacked, cut, joined, windows
+from corpora.pair import Pair, held_out
+from corpora.sources import Sources
+from corpora.sources.checks import MOST, checks
+from corpora.sources.documents import Documents, plain
+from corpora.sources.flattering import flattered
+from corpora.sources.stored import ARTICLES, FIRST, SETS
+from corpora.sources.tables import cells, chunked
 
 ARTICLE = """{name} lies on the river Oder, where two old trade roads meet, and has a small harbour of its own. \
 The town hall of {name} was built in 15{n:02} by masons from the south. The market of {name} is on Fridays. \

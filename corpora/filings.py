@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-from training.pair import Pair
+from corpora.pair import Pair
 
 INCOME, BALANCE, CASH = "income", "balance", "cash"
 HEADS = {

@@ -21,10 +21,10 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
+from corpora.pairs import Corpus, held_out
 from crag.analysis.questions.matching import comparable, content_stems, holds
 from crag.analysis.questions.sets import Question, read_set
 from crag.engine import Engine
-from training.pairs import Corpus, held_out
 
 Part = Literal["choose", "report"]
 File = tuple[str, bytes]

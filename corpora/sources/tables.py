@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from corpora.pair import Spot
 from crag.core.ingesting import Page, ParsedDocument
 from crag.ingest.cells import is_value
 from crag.ingest.chunking import chunk_document
@@ -20,7 +21,6 @@ from crag.ingest.compose import compose, lay_out
 from crag.ingest.objects import Box, edge_of
 from crag.ingest.words import PageWords, Word
 from crag.web.webpage import read_page
-from training.pair import Spot
 
 LETTER, HEIGHT, PITCH, GAP, MARGIN = 5.0, 10.0, 13.0, 18.0, 40.0
 """Points: a letter's width, a line's height, from line to line, between columns, and around all."""

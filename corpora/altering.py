@@ -7,9 +7,9 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from corpora.near_misses import make_near_miss
+from corpora.pair import Pair, Spot
 from crag.text.sentences import sentences as sentence_spans
-from training.near_misses import make_near_miss
-from training.pair import Pair, Spot
 
 LONG = 900
 """Characters from which on a text is cut to a run of sentences, as an index would cut it."""

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from corpora.pair import Pair
+from corpora.pairs import Corpus, held_out
 from crag.models.cross_encoder import FOLDER
-from training.pair import Pair
-from training.pairs import Corpus, held_out
 from training.word_counts import lexicon_file
 
 WHOLE = pytest.mark.heavy  # an epoch over all train data takes seconds

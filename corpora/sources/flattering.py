@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from training.altering import ahead
-from training.pair import Pair, held_out
+from corpora.altering import ahead
+from corpora.pair import Pair, held_out
 
 Dice = random.Random
 Flattery = Callable[[str, Sequence[str], Dice], str]

@@ -9,12 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from training.altering import changed, claims, cut, holds
-from training.pair import Pair, held_out
-from training.sources import prose
-from training.sources.documents import Documents, nearest, words
-from training.sources.stored import ARTICLES, SETS, Passage, Row, articles, heading, rows
-from training.sources.tabular import Tabular, is_table, reported
+from corpora.altering import changed, claims, cut, holds
+from corpora.pair import Pair, held_out
+from corpora.sources import prose
+from corpora.sources.documents import Documents, nearest, words
+from corpora.sources.stored import ARTICLES, SETS, Passage, Row, articles, heading, rows
+from corpora.sources.tabular import Tabular, is_table, reported
 
 
 @dataclass(frozen=True)
