@@ -20,6 +20,7 @@ from crag.messages.answers import (
     origin_text,
 )
 from crag.messages.wording import failure_sentence, outcome_sentence, scope_text, unnamed_sentence, weighed_sentence
+from crag.text.addresses import ADDRESS, JOINER, UNFINISHED, break_addresses
 
 
 def handed_over(trace: Trace) -> list[tuple[Chunk | WebPage, str]]:
@@ -38,11 +39,6 @@ def handed_over(trace: Trace) -> list[tuple[Chunk | WebPage, str]]:
 
 UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|~&$^#])")
-_FILE = r"(?:pdf|html?|docx|pptx|xlsx|csv|txt|png|jpe?g|tiff?|webp|bmp)(?![\w.:/@?#-])"
-"""Ends the name of a file, and of no host: none of these is a top-level domain (as md and zip are)."""
-_ADDRESS = re.compile(rf"(?<=\w)(://|[:@]|\.(?!{_FILE}))(?=[^\W\d_]|/)", re.IGNORECASE)
-"""Where some readers make a link of a bare address: behind a scheme, in a host's name, in a mail address."""
-_MAIL = re.compile(r"(?<=\w)\\@(?=\w)")
 _LEADING = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|)([-+=:]|(?<=\d)[.)])")
 """What begins a list, a rule, a heading or a definition at the start of a line."""
 _URL_SAFE = "!#$%&'()*+,-./:;=?@_~"
@@ -51,8 +47,7 @@ _URL_SAFE = "!#$%&'()*+,-./:;=?@_~"
 def escape_markdown(text: str) -> str:
     """Any text as one line of Markdown in which nothing is markup, and no reader finds a link."""
     line = " ".join(UNSEEN.sub("", text).split())
-    line = _ADDRESS.sub(r"\\\1", _MARKUP.sub(r"\\\1", line))
-    line = _MAIL.sub("\\\\@\u2060", line)  # a mail address is found through an escape; not through a word joiner
+    line = break_addresses(_MARKUP.sub(r"\\\1", line))
     return _LEADING.sub(r"\1\\\2", line)
 
 
@@ -188,29 +183,35 @@ def _address(url: str) -> str:
 _RULE = "\n\n---\n\n"
 """Stands between an answer and its footnotes."""
 _OPENED = re.compile(r"\*\*((?:\\.|[^*\\\n])+)\*\* (?:\[\d+\])+\n\n")
-_ESCAPED = re.compile(r"\\(?=[^\w\s])")
+_ESCAPED = re.compile(rf"\\(?=[^\w\s])|{JOINER}")
+
+
+_ACTIVE = re.compile(rf"(?<=\])(?=[(:])|(?<=<)(?=[^\W\d_]|[/!?])|{ADDRESS}", re.IGNORECASE)
+_LOOKS_BACK = len("www")
 
 
 class Harmless:
     """Text, piece by piece, in which Markdown finds no link, picture or element. Where it is cut makes no difference.
 
-    A backslash parts the characters that would begin one; all else stays as it is, marks like [1] too.
+    A backslash parts the characters that would begin one, and word joiners those of a bare address; all else stays as
+    it is, marks like [1] too.
     """
 
     def __init__(self) -> None:
-        self._before = ""
+        self._before = self._held = ""
 
-    def __call__(self, piece: str) -> str:
-        """The next piece."""
-        made = []
-        for letter in UNSEEN.sub("", piece):
-            if (self._before == "]" and letter in "(:") or (
-                self._before == "<" and (letter.isalpha() or letter in "/!?")
-            ):
-                made.append("\\")
-            made.append(letter)
-            self._before = letter
-        return "".join(made)
+    def __call__(self, piece: str, *, last: bool = False) -> str:
+        """The next piece. What may be part of an address waits for the next one, unless this is the `last`."""
+        text = self._held + UNSEEN.sub("", piece)
+        open_ = None if last else UNFINISHED.search(text)
+        ready = text[: open_.start()] if open_ else text
+        self._held = text[len(ready) :]
+        whole, at, made = self._before + ready, len(self._before), list[str]()
+        for found in _ACTIVE.finditer(whole, at):
+            made += [whole[at : found.start()], f"{JOINER}{found[0]}{JOINER}" if found[0] else "\\"]
+            at = found.end()
+        self._before = whole[-_LOOKS_BACK:]
+        return "".join([*made, whole[at:]])
 
 
 def opening(answer: Answer) -> str:

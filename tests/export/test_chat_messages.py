@@ -3,25 +3,60 @@
 import re
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.core.trace import Trace
 from crag.core.types import Answer, Citation, Reported, SentenceCheck, ShortAnswer
-from crag.export.markdown import Harmless, closing, extract_answer, opening
+from crag.export.html import safe_text
+from crag.export.markdown import Harmless, closing, escape_markdown, extract_answer, opening
 from crag.messages.answers import LOW_CONFIDENCE, NOTHING_SHOWN
+from crag.text.addresses import JOINER
 
-MARKUP = st.text(st.sampled_from("[]()!<>a/:\\ 1\u202e\n"), max_size=40)
+MARKUP = st.lists(st.sampled_from([*"[]()!<>a/:\\ 1\u202e\n.@", "www", "pdf"]), max_size=20).map("".join)
 
 
 @given(MARKUP, st.lists(st.integers(0, 40)))
 def test_no_link_picture_or_element_is_left_wherever_the_text_is_cut(text: str, cuts: list[int]) -> None:
     places = sorted({0, len(text), *(min(cut, len(text)) for cut in cuts)})
     harmless = Harmless()
-    said = "".join(harmless(text[start:end]) for start, end in pairwise(places))
-    assert said == Harmless()(text)
-    assert not re.search(r"\][(:]|<[a-z/!?]", said)
-    assert said.replace("\\", "") == text.replace("\\", "").replace("\u202e", "")
+    said = "".join(harmless(text[start:end]) for start, end in pairwise(places)) + harmless("", last=True)
+    assert said == Harmless()(text, last=True)
+    assert not re.search(r"\][(:]|<[a-z/!?]|\w://|@\w|www\.|\w\.a", said)
+    plain = text.replace("\\", "").replace("\u202e", "")
+    assert said.replace("\\", "").replace(JOINER, "") == plain
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("http://evil.example/a?b=c", "HTTPS://1.2.3.4/x", "www.evil.example", "WWW.1and1.com", "evil.example/x"),
+        *("bob@evil.example", "bob-@evil.pdf", "mailto:bob@evil.example", "ftp://evil.pdf", "www.evil.pdf", "@octocat"),
+    ],
+)
+def test_a_bare_address_of_a_model_becomes_no_link(address: str) -> None:
+    """As the rules of GitHub, remark-gfm, marked and linkify-it find one, in the text and behind its escapes."""
+    for said in (
+        Harmless()(f"Look at {address}, it says.", last=True),
+        "".join(map(cut := Harmless(), f"Look at {address}, it says.")) + cut("", last=True),
+        escape_markdown(f"Look at {address}, it says."),
+        safe_text.markdown(f"Look at {address}, it says."),
+    ):
+        read = re.sub(r"\\([^\w\s])", r"\1", said)
+        for text in (said, read):
+            assert not re.search(r"(?i)(?:https?|ftp)://|www\.|[-.\w+]@\w|\w\.(?:example|com|pdf)\b(?!,)", text)
+        assert read.replace(JOINER, "") == f"Look at {address}, it says."
+
+
+@pytest.mark.parametrize("said", ["In report.pdf, page 3.", "It cost 3.5 million.", "At 10:30. Then: no.", "Yes [1]."])
+def test_ordinary_text_stays_as_it_is(said: str) -> None:
+    assert Harmless()(said, last=True) == said
+
+
+def test_an_address_is_read_back_as_it_was() -> None:
+    answer = "See https://example.org/a.b [1]."
+    assert extract_answer(Harmless()(answer, last=True)) == "See https://example.org/a.b ."
 
 
 def citation(number: int, **more: str | int) -> Citation:

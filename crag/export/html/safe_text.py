@@ -6,6 +6,8 @@ import html
 import re
 from urllib.parse import urlsplit
 
+from crag.text.addresses import break_addresses
+
 # Control characters, the invisible marks that turn the reading direction around and so can disguise a file name, and
 # halves of characters, which no page can be sent.
 _UNSEEN = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
@@ -26,8 +28,8 @@ def escaped(value: object) -> str:
 
 
 def markdown(value: object) -> str:
-    """Any value as one line of Markdown in which nothing is markup: for labels and messages of widgets."""
-    return _PUNCTUATION.sub(r"\\\1", " ".join(visible(value).split()))
+    """Any value as one line of Markdown in which nothing is markup or a link: for labels and messages of widgets."""
+    return _PUNCTUATION.sub(r"\\\1", break_addresses(" ".join(visible(value).split())))
 
 
 def excerpt(value: object, size: int) -> str:

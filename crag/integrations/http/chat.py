@@ -283,7 +283,7 @@ async def completions(body: ChatRequest, call: CurrentCall) -> Response | ChatCo
 
 
 def _whole(trace: Trace, body: ChatRequest) -> ChatCompletion:
-    said = opening(trace.answer) + Harmless()(trace.answer.text) if trace.answer else ""
+    said = opening(trace.answer) + Harmless()(trace.answer.text, last=True) if trace.answer else ""
     reply = Reply(content=said + (closing(trace) if body.crag.footnotes else ""))
     return ChatCompletion(
         id=_id(trace),
@@ -340,12 +340,14 @@ async def _chunks(run: Run, body: ChatRequest, *, quotes: bool) -> AsyncIterator
 def _unwritten(answer: Answer, written: str, harmless: Harmless) -> str:
     """What of an answer has not been sent: its rest, or all of one that stands in for a writer that failed."""
     if not written:
-        return opening(answer) + harmless(answer.text)
+        return opening(answer) + harmless(answer.text, last=True)
     if answer.text.startswith(written):
-        return harmless(answer.text[len(written) :])
+        return harmless(answer.text[len(written) :], last=True)
+    rest = harmless("", last=True)
     if not answer.instead_of:
-        return ""  # of a model that repeated itself more was sent than the answer keeps
-    return f"\n\n*The writer failed here. Quoted in its place:*\n\n{opening(answer)}{Harmless()(answer.text)}"
+        return rest  # of a model that repeated itself more was sent than the answer keeps
+    quoted = Harmless()(answer.text, last=True)
+    return f"{rest}\n\n*The writer failed here. Quoted in its place:*\n\n{opening(answer)}{quoted}"
 
 
 def _id(trace: Trace) -> str:

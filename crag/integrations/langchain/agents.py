@@ -23,6 +23,7 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Citation, Exchange, OutputMode
 from crag.engine import QUESTION_CHARS, Engine
+from crag.export.markdown import Harmless
 from crag.export.records import RunRecord
 from crag.generation.conversation.rules import ANSWER_CHARS, exchanges_of
 from crag.integrations.langchain.evidence import FAILED, context, correction
@@ -290,7 +291,7 @@ def _format_run(trace: Trace) -> str:
     if trace.answer is None:
         return context(trace)
     cited = [f"[{citation.number}] {_place(citation)}" for citation in trace.answer.citations]
-    return "\n".join([trace.answer.text, "", *cited, outcome_sentence(trace)])
+    return "\n".join([Harmless()(trace.answer.text, last=True), "", *cited, outcome_sentence(trace)])
 
 
 def _place(citation: Citation) -> str:
