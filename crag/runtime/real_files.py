@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO
+from io import BufferedReader
 
 _AT_PLACE = os.open in os.supports_dir_fd and os.scandir in os.supports_fd and hasattr(os, "O_NOFOLLOW")
 """Whether this system opens a name in a folder that is open already: on Windows it does not."""
@@ -38,7 +38,7 @@ class RealFolder:
         """Raises OSError where the folder is gone, or another one is in its place."""
         self._is(os.stat(self.path))
 
-    def open(self, path: str) -> BinaryIO:
+    def open(self, path: str) -> BufferedReader:
         """A file below the folder. Raises OSError, also where a part of its path below the folder is a link."""
         descriptor = self._opened(path, 0)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

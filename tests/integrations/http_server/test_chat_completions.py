@@ -13,8 +13,8 @@ import pytest
 
 from crag.core.trace import Trace
 from crag.integrations.http.serving import Limits
-from tests.support import model_server
 from crag.text.addresses import JOINER
+from tests.support import model_server
 from tests.support.chat_server import OTHER, PICTURE, TOKEN, ChatServer, chat_server
 
 ASKED = "How long did the agency take for hiring?"
