@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -42,42 +41,10 @@ AuditedAct = Literal[
 """setting: of the program. key: one was entered, forgotten or used for a server; never its value."""
 
 
-_REFUSALS, _STRANGERS = 60, 240
-"""At most this many refusals a minute, and acts of strangers, are stored."""
-_KINDS = 5000
+_UNPROVEN = 60
+"""At most this many refusals and acts of strangers a minute are stored."""
 STRANGER = "visitor"
 """How the log names a person without a name: anyone who holds the key of a library, or nothing."""
-
-
-class AuditRateLimiter:
-    """Bounds how many entries of refusals and strangers this process stores a minute. Thread-safe."""
-
-    def __init__(self, now: Callable[[], float]) -> None:
-        self._lock = threading.Lock()
-        self._refusals, self._strangers = Buckets(_REFUSALS, now), Buckets(_STRANGERS, now)
-        self._refusals_of_a_kind = Buckets(1, now)
-        self._left_out: OrderedDict[tuple[str, str, str, bool], int] = OrderedDict()
-
-    def passed(self, who: str, act: str, workspace: str, refused: bool) -> int | None:
-        """How many like this were left out before it, which is stored; None where it is left out itself.
-
-        What people with a name do, and are not refused, is always stored. A refusal of one kind is stored once a
-        minute.
-        """
-        stranger = who == STRANGER or who.startswith("link ")
-        if not refused and not stranger:
-            return 0
-        key = (who, act, "" if stranger else workspace, refused)
-        again = refused and self._refusals_of_a_kind.take(key) > 0
-        left_out = again or (self._refusals if refused else self._strangers).take("") > 0
-        with self._lock:
-            count = self._left_out.pop(key, 0)
-            if not left_out:
-                return count
-            self._left_out[key] = count + 1
-            if len(self._left_out) > _KINDS:
-                self._left_out.popitem(last=False)
-            return None
 
 
 _log = logging.getLogger("crag.audit")
@@ -105,7 +72,8 @@ class AuditLog:
 
     def __init__(self, store: Records, now: Callable[[], float] = time.monotonic) -> None:
         """`now` counts seconds, for the bound on entries."""
-        self._store, self._limiter = store, AuditRateLimiter(now)
+        self._store, self._unproven = store, Buckets(_UNPROVEN, now)
+        self._lock, self._left_out = threading.Lock(), 0
 
     def note(
         self,
@@ -119,12 +87,15 @@ class AuditLog:
     ) -> None:
         """Adds an entry. Where it can't be stored it is logged all the same: what was done stays done.
 
-        What is refused, or done by strangers, again and again is counted, and reported with the next of its kind.
+        What is refused, or done by strangers, too often is counted, and reported with the next that is stored.
         """
-        left_out = self._limiter.passed(_line(who), act, workspace, refused)
-        if left_out is None:
-            return
-        detail = f"{_line(detail)} (and {left_out:,} more like it before)" if left_out else detail
+        if refused or who == STRANGER or who.startswith("link "):
+            late = self._unproven.take("") > 0
+            with self._lock:
+                left_out, self._left_out = self._left_out, self._left_out + 1 if late else 0
+            if late:
+                return
+            detail = f"{_line(detail)} (after {left_out:,} that are not listed)" if left_out else detail
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         texts = {"who": who, "workspace": workspace, "what": what, "detail": detail}
         entry = Entry(at=at, act=act, refused=refused, **{name: _line(text) for name, text in texts.items()})

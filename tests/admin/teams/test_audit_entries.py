@@ -8,28 +8,21 @@ from crag.admin.store import audit as table
 from crag.admin.store import open_store
 
 
-def test_refusals_are_counted_in_place_of_stored_and_people_s_acts_are_all_stored(store):
+def test_refusals_and_strangers_have_a_bound_and_people_s_acts_are_all_stored(store):
     seconds = 0.0
     audit = AuditLog(store, lambda: seconds)
-    for _ in range(500):
-        audit.note("refused", "visitor", workspace="p-1", what="a workspace in the address", refused=True)
+    for number in range(500):
+        audit.note("refused", f"{number}@example.org", workspace="p-1", what="sign-in", refused=True)
         audit.note("link", "link 7", what="opened")
     for number in range(100):
         audit.note("delete", "anna@example.org", what="document", detail=str(number))
     found = list(audit.entries(10_000))
-    assert sum(each.act == "refused" for each in found) == 1
-    assert sum(each.act == "link" for each in found) == 240
+    assert sum(each.act in ("refused", "link") for each in found) == 60
     assert sum(each.who == "anna@example.org" for each in found) == 100
     seconds = 60.0
     audit.note("refused", "visitor", workspace="p-1", what="a workspace in the address", refused=True)
-    assert "(and 499 more like it before)" in next(iter(audit.entries(1))).detail
-
-
-def test_many_kinds_of_refusals_have_a_bound_too(store):
-    audit = AuditLog(store, lambda: 0.0)
-    for number in range(1000):
-        audit.note("refused", f"{number}@example.org", what="sign-in", refused=True)
-    assert len(list(audit.entries(10_000))) == 60
+    audit.note("refused", "visitor", workspace="p-1", what="a workspace in the address", refused=True)
+    assert [each.detail for each in audit.entries(2)] == ["", "(after 940 that are not listed)"]
 
 
 def test_entries_are_kept_as_long_as_is_set(audit, store):
