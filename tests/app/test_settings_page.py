@@ -112,6 +112,11 @@ def test_stored_settings_that_cannot_be_read_are_told_and_harm_nothing(app, data
     assert not app.exception and "can't be read" in app.warning[0].value.replace("\\", "")
 
 
+def test_a_stored_setting_that_there_is_no_longer_harms_no_other(data):
+    (data / "settings.json").write_text(json.dumps({"threads": 3, "idle_days": 30}))
+    assert program().config.models.threads == 3 and not program().notice
+
+
 def test_visitors_are_not_told_where_things_lie_on_the_server(shared, with_sample, app):
     page = AppTest.from_file(app._script_path, default_timeout=60).run()
     seen = ""
