@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from corpora.answer_questions import PICTURES, Part, half
+from corpora.published_sets import read_published
 from crag.analysis.metrics.metrics import name_of
-from crag.analysis.questions.sets import Question, read_set
+from crag.analysis.questions.sets import Question
 from crag.core.types import Chunk
 from crag.text.sentences import sentences
 from crag.text.words import count_words
@@ -82,11 +83,11 @@ def published_questions(data: Path) -> Iterator[tuple[str, Question]]:
 
     Those of MMLongBench that need a picture are left out.
     """
-    found = read_set("questions.jsonl", (data / "financebench/questions.jsonl").read_bytes())
+    found = read_published(data / "financebench/questions.jsonl")
     yield from (("FinanceBench", each) for each in found.questions if each.pages)
-    body = (data / "mmlongbench/questions.jsonl").read_bytes()
-    rows = map(json.loads, body.decode("utf-8").splitlines())
-    for each, row in zip(read_set("questions.jsonl", body).questions, rows, strict=True):
+    file = data / "mmlongbench/questions.jsonl"
+    rows = map(json.loads, file.read_text(encoding="utf-8").splitlines())
+    for each, row in zip(read_published(file).questions, rows, strict=True):
         if each.pages and not re.search("Chart|Figure", row["evidence_sources"]) and not PICTURES.search(each.question):
             yield "MMLongBench", each
 

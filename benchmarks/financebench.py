@@ -28,9 +28,10 @@ from benchmarks.financebench_report import COMPARED, report, strategy_figures
 from benchmarks.popqa import variant
 from corpora.judging import evaluator_version
 from corpora.libraries import indexed
+from corpora.published_sets import read_published
 from crag.analysis.metrics.metrics import ResultRow, measure_run
 from crag.analysis.metrics.results import compare_results
-from crag.analysis.questions.sets import Question, read_set
+from crag.analysis.questions.sets import Question
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import RunRequest
 from crag.core.strategies import STRATEGIES
@@ -71,9 +72,7 @@ def main() -> int:
     try:
         library = indexed(engine, sorted((folder / "pdfs").glob("*.pdf")), options.cache)
         size = engine.library(library).size
-        questions = spread(
-            read_set("questions.jsonl", (folder / "questions.jsonl").read_bytes()).questions, options.limit
-        )
+        questions = spread(read_published(folder / "questions.jsonl").questions, options.limit)
         rows = asked(engine, library, questions, options.strategies)
         tried = asked(engine, library, questions, options.also or TRIED, apart=False)
     finally:

@@ -29,13 +29,13 @@ from benchmarks.financebench import parser_of
 from benchmarks.overhead import ms
 from benchmarks.whatif import stored_run
 from corpora.libraries import indexed
+from corpora.published_sets import read_published
 from crag.analysis.evaluate import add_set, evaluate
 from crag.analysis.funnel import Followed, Funnel, trace_funnel
 from crag.analysis.metrics.metrics import measure_run
 from crag.analysis.metrics.results import rows_to_json
 from crag.analysis.misses import Change, Miss, Wanted, explain_miss
-from crag.analysis.questions.adapters import UNANSWERABLE
-from crag.analysis.questions.sets import Question, QuestionSet, read_set
+from crag.analysis.questions.sets import UNANSWERABLE, Question, QuestionSet
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import RunRequest, SearchQuery
 from crag.core.settings import Settings
@@ -120,7 +120,7 @@ def arguments() -> argparse.Namespace:
 
 def questions_of(folder: Path, names: Sequence[str]) -> list[Question]:
     """The questions of these documents, with ids that name their set."""
-    found = read_set("questions.jsonl", (folder / "questions.jsonl").read_bytes()).questions
+    found = read_published(folder / "questions.jsonl").questions
     wanted = {name.casefold() for name in names}
     return [
         replace(

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmarks.evaluator_sets import lines
+from corpora.published_sets import read_published
 from crag.analysis.questions.matching import holds
-from crag.analysis.questions.sets import Question, read_set
+from crag.analysis.questions.sets import Question
 from crag.core.trace import Trace
 from crag.core.types import Chunk, WebPage
 
@@ -67,9 +68,9 @@ def part_of(id: str) -> Part:
 
 
 def load_cases(data: Path) -> list[Case]:
-    """All questions of knowledge.jsonl, read as the product reads a question set. Raises OSError, InputError."""
+    """All questions of knowledge.jsonl, read as our own questions. Raises OSError, InputError."""
     path = data / "popqa" / "knowledge.jsonl"
-    read = read_set(path.name, path.read_bytes())
+    read = read_published(path)
     rows = lines(path)
     if len(read.questions) != len(rows) or read.problems:
         raise ValueError(f"{path.name}: {len(read.problems)} rows could not be read")

@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from corpora.pairs import Corpus, held_out
+from corpora.published_sets import read_published
 from crag.analysis.questions.matching import comparable, content_stems, holds
-from crag.analysis.questions.sets import Question, read_set
+from crag.analysis.questions.sets import Question
 from crag.engine import Engine
 
 Part = Literal["choose", "report"]
@@ -341,4 +342,4 @@ def report_questions(data: Path) -> Iterator[AnswerQuestion]:
 
 
 def _read(path: Path) -> tuple[Question, ...]:
-    return read_set(path.name, path.read_bytes()).questions
+    return read_published(path).questions

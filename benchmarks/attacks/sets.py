@@ -15,19 +15,15 @@ MOST = 6 * 1024**3
 SIZE = 60_000_000
 
 
-def read(what: str, data: bytes, *, stored: bool = False) -> Figure:
-    """Read a set, `stored` write it as the library keeps it, and say what came of it."""
-    from pydantic import TypeAdapter
-
-    from crag.analysis.questions.sets import QuestionSet, read_set
+def read(what: str, data: bytes) -> Figure:
+    """Read a set, and say what came of it."""
+    from crag.analysis.questions.sets import read_set
     from crag.core.errors import InputError
 
     resource.setrlimit(resource.RLIMIT_AS, (MOST, MOST))
     began = time.perf_counter()
     try:
         found = read_set("set", data)
-        if stored:
-            TypeAdapter(QuestionSet).dump_json(found)
         ended = "read" if found.questions else "no row is good"
     except InputError:
         ended = "refused"
@@ -106,26 +102,6 @@ def bad_bytes() -> Figure:
     return read("bytes that are no UTF-8, every other one, 60 MB", b"question\nWho?\n" + b"\xffa" * (SIZE // 2))
 
 
-def titles_of_bad_paragraphs() -> Figure:
-    document = {"data": [{"title": "t" * 1_000_000, "paragraphs": [{}] * 50_000}]}
-    return read("SQuAD: a title of 1 MB, 50,000 bad paragraphs", json.dumps(document).encode())
-
-
-def titles_with_space() -> Figure:
-    document = {"data": [{"title": "t" * 1_000_000 + " ", "paragraphs": [{"qas": [{"question": "Who?"}] * 99_000}]}]}
-    return read("SQuAD: a title of 1 MB with a space behind, 99,000 questions", json.dumps(document).encode())
-
-
-def titles_stored() -> Figure:
-    document = {"data": [{"title": "t" * 20_000, "paragraphs": [{"qas": [{"question": "Who?"}] * 99_000}]}]}
-    return read("SQuAD: a title of 20 KB, 99,000 questions, stored", json.dumps(document).encode(), stored=True)
-
-
-def names_of_evidence() -> Figure:
-    listed = [{"evidence_page_num": number} for number in range(20_000)]
-    return read("FinanceBench: a name of 1 MB, 20,000 pages", asked(doc_name="n" * 1_000_000, evidence=listed))
-
-
 def columns_by_name() -> Figure:
     rows = b"\n".join(b'{"question":"Who?","%s%d":1}' % (b"x" * 60_000, number) for number in range(1000))
     return read("1,000 keys of 60 KB, 60 MB", rows)
@@ -155,10 +131,6 @@ if __name__ == "__main__":
             json_columns,
             quotes,
             bad_bytes,
-            titles_of_bad_paragraphs,
-            titles_with_space,
-            titles_stored,
-            names_of_evidence,
             columns_by_name,
         ]
     )

@@ -26,8 +26,9 @@ from benchmarks.field.report import difference, estimate
 from benchmarks.financebench import parser_of
 from corpora.judging import evaluator_version
 from corpora.libraries import indexed
+from corpora.published_sets import read_published
 from crag.analysis.metrics.metrics import measure_run
-from crag.analysis.questions.sets import Question, read_set
+from crag.analysis.questions.sets import Question
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
@@ -74,7 +75,7 @@ def main() -> int:
     if not file.is_file() or not (options.published / "results").is_dir():
         print(f"Skipped: give --data with FinanceBench, and a clone of {WHERE} as --published.", file=sys.stderr)
         return 2
-    questions = spread(read_set(file.name, file.read_bytes()).questions, options.limit)
+    questions = spread(read_published(file).questions, options.limit)
     engine = Engine(AppConfig(), Keys(), evaluator=LocalEvaluator())
     try:
         library = indexed(engine, sorted((options.data / "financebench" / "pdfs").glob("*.pdf")), options.cache)

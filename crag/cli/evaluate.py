@@ -15,7 +15,6 @@ from crag.analysis import evaluate as evaluation
 from crag.analysis.funnel import Funnel, trace_funnel
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Cell, Difference, Mean, Result, compare_results, flat, read_results, summed_up
-from crag.analysis.questions.adapters import csv_export, json_export
 from crag.analysis.questions.sets import Question, QuestionSet, read_set
 from crag.cli.options import Place, Providers, Run, check_target, interruptible, read_file, write_results
 from crag.cli.output import Options, Output, plain
@@ -41,6 +40,7 @@ from crag.messages.providers import cost_text
 from crag.providers.prices import Spent
 from crag.providers.prices import table as price_table
 from crag.text.formats import count
+from crag.text.spreadsheets import csv_export, json_export
 
 if TYPE_CHECKING:
     from crag.engine import Engine

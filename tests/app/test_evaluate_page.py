@@ -9,7 +9,6 @@ import pytest
 from crag.analysis import evaluate as evaluations
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import rows_to_json
-from crag.analysis.questions.adapters import csv_export
 from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig
 from crag.core.protocols import RunRequest
@@ -17,6 +16,7 @@ from crag.core.settings import Settings
 from crag.core.strategies import strategy
 from crag.messages.evaluations import ROUGH
 from crag.testing.fakes import FixedWeb
+from crag.text.spreadsheets import csv_export
 from tests.support import app_text, local_models
 from ui.app.program import program
 from ui.evaluate import funnel, results, sets

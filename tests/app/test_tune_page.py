@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from crag.analysis.evaluate import add_set
-from crag.analysis.questions.adapters import csv_export
 from crag.analysis.questions.sets import Question, QuestionSet
 from crag.analysis.whatif.entries import Entry, Missing, Outcome, Retrieval, Unknown
 from crag.core.settings import Settings
@@ -17,6 +16,7 @@ from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.evaluation.refinement import make_strip
 from crag.messages.tuning import unknown_sentence
+from crag.text.spreadsheets import csv_export
 from tests.support.app_text import said, select
 from tests.support.tab_states import state_in
 from tests.support.tune_runs import run

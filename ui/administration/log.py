@@ -10,8 +10,8 @@ from typing import get_args
 import streamlit as st
 
 from crag.admin.audit import AuditedAct, Entry
-from crag.analysis.questions.adapters import csv_export
 from crag.export.html.safe_text import visible
+from crag.text.spreadsheets import csv_export
 from ui.app import tables
 from ui.app.program import program
 from ui.app.session import Session

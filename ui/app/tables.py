@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from crag.analysis.questions.adapters import guard_formula
 from crag.export.html.safe_text import visible
+from crag.text.spreadsheets import guard_formula
 from ui.app import navigation
 from ui.app.session import Session
 

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 import streamlit as st
 
-from crag.analysis.questions.adapters import csv_export, json_export
+from crag.text.spreadsheets import csv_export, json_export
 from ui.components.script_context import Tab
 from ui.components.tab_state import ShownLibrary, tab_state
 

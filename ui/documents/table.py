@@ -8,9 +8,9 @@ from typing import Any
 
 import streamlit as st
 
-from crag.analysis.questions.adapters import guard_formula
 from crag.core.metadata import written_field
 from crag.export.html import words
+from crag.text.spreadsheets import guard_formula
 from ui.documents.listing import Held
 from ui.documents.state import state
 

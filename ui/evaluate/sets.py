@@ -10,13 +10,21 @@ import streamlit as st
 
 from crag.analysis.evaluate import Evaluation, add_set, question_set
 from crag.analysis.metrics.metrics import files_of, name_of, on_web, pages_of
-from crag.analysis.questions.adapters import UNANSWERABLE, csv_export
-from crag.analysis.questions.sets import FIELDS, MOST_BYTES, MOST_QUESTIONS, Question, QuestionSet, read_set
+from crag.analysis.questions.sets import (
+    FIELDS,
+    MOST_BYTES,
+    MOST_QUESTIONS,
+    UNANSWERABLE,
+    Question,
+    QuestionSet,
+    read_set,
+)
 from crag.core.errors import CragError
 from crag.export.html import words
 from crag.export.html.safe_text import excerpt, markdown
 from crag.storage.evaluations import StoredSet
 from crag.storage.library import Library
+from crag.text.spreadsheets import csv_export
 from ui.app import clicks, guide, notices, tables
 from ui.app.clicks import requires
 from ui.app.program import program
@@ -161,8 +169,7 @@ def _drop(session: Session) -> None:
         type=_ENDINGS,
         max_upload_size=limit,
         key=f"eval-drop-{state().turn}",
-        help="Needs a column question; answer, source, page, topics and labels are optional. SQuAD, PopQA and "
-        "FinanceBench files work as published.",
+        help="Needs a column question; answer, source, page, topics and labels are optional.",
     )
     if file is not None:
         state().turn += 1

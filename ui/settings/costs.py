@@ -8,7 +8,6 @@ from typing import Any
 
 import streamlit as st
 
-from crag.analysis.questions.adapters import guard_formula, unguard_formula
 from crag.core.errors import SettingsError
 from crag.core.runfacts import DaySpending
 from crag.export.html import elements as h
@@ -17,6 +16,7 @@ from crag.export.html.elements import Html
 from crag.export.html.safe_text import markdown
 from crag.messages.providers import cost_text
 from crag.providers.prices import PRICES, Price, Spent, format_prices, of_day, sum_spent, table
+from crag.text.spreadsheets import guard_formula, unguard_formula
 from ui.access import oidc
 from ui.access.allowed_choices import overridden
 from ui.app import tables

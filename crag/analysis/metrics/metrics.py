@@ -10,7 +10,6 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, get_args
 
-from crag.analysis.questions.adapters import UNANSWERABLE
 from crag.analysis.questions.matching import (
     answer_match,
     asked_scale,
@@ -20,7 +19,7 @@ from crag.analysis.questions.matching import (
     holds,
     topic_coverage,
 )
-from crag.analysis.questions.sets import Question
+from crag.analysis.questions.sets import UNANSWERABLE, Question
 from crag.core.errors import CancelledError, CutOffError
 from crag.core.makers import about
 from crag.core.trace import Round, Trace

@@ -159,7 +159,7 @@ def measures_of(row: ResultRow) -> dict[str, float | None]:
 
 
 def flat(row: ResultRow) -> dict[str, Cell]:
-    """The row as one level of columns, for `crag.analysis.questions.adapters.csv_export`, which lets no text be a live
+    """The row as one level of columns, for `crag.text.spreadsheets.csv_export`, which lets no text be a live
     formula.
     """
     cells: dict[str, Cell] = {}

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, TypeVar
 
-from crag.analysis.questions.adapters import (
-    MOST_COLUMNS,
-    PUBLISHED,
-    UNANSWERABLE,
-    adapt_record,
-    blank,
-    column_key,
-    csv_records,
-    records_of,
-    squad_records,
-    text_of,
-    unguard_formula,
-)
 from crag.analysis.questions.matching import (
     DOCUMENT_BYTES,
     LONG_SHARE,
+    MOST_ROWS,
     MOST_WORDS,
     VALUE_CHARS,
     OverfullError,
@@ -32,23 +20,29 @@ from crag.analysis.questions.matching import (
     json_lines,
     pages_in,
     texts_in,
+    too_many_rows,
 )
 from crag.core.errors import InputError
+from crag.text.encodings import guess_encoding
+from crag.text.formats import join_names
+from crag.text.spreadsheets import unguard_formula
 
 MOST_QUESTIONS = 100_000
 """Rows of one set."""
 MOST_BYTES = 64 * 1024 * 1024
+MOST_COLUMNS = 1_000
+LINE_CHARS = 8 * 1024 * 1024
+"""Of one line of a table."""
+CELL_CHARS = 4 * 1024 * 1024
 QUESTION_CHARS = 2_000
 """As long as a question may be that is asked."""
 ID_CHARS = 200
 SET_VALUES = 2_000_000
 """Answers, sources, pages, topics and labels of a whole set: 20 for each of the most questions."""
-SET_CHARS = MOST_BYTES
-"""Of all texts of a set: no more than a file holds, though a title may be the source of every question below it."""
-COLUMN_CHARS = 100
-"""A longer name of a column is not looked at."""
 MOST_NAMES = 50
 """Of columns that are remembered to say how a file was read."""
+UNANSWERABLE = "unanswerable"
+"""The label of a question to which the expected source gives no answer."""
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "question_id", "qid", "query_id"),
@@ -65,11 +59,12 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "topics": ("topics", "topic", "key_topics", "expected_topics", "keywords"),
     "labels": ("labels", "label", "tags", "tag"),
 }
-"""Columns by field, in the order in which the first that a row fills is taken."""
+"""Columns by field: of several, the first that a row fills is taken."""
 
-_FIELD_OF = {column: (field, rank) for field, columns in FIELDS.items() for rank, column in enumerate(columns)}
-_BROKEN = re.compile("[\x00\ud800-\udfff]")
-"""What no text holds: NUL, and bytes or halves of characters that could not be decoded."""
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|\Z)")
+_BROKEN = re.compile("[\x00\ud800-\udfff\ufffd]")
+"""What no text holds: NUL, halves of characters, and the sign for bytes that could not be decoded."""
 _SHORTER = "Add a short one too, such as a name or an amount"
 _BINARY: Mapping[bytes, tuple[str, str]] = {
     b"PK\x03\x04": ("a spreadsheet or an archive", "Save it as CSV (UTF-8)."),
@@ -106,7 +101,7 @@ class Question:
 class Problem:
     """What is wrong with a row, in words; `kept` where the question is in the set all the same.
 
-    Rows count as a spreadsheet shows them (the header is row 1), by line in JSON Lines, from 1 in other JSON.
+    Rows count from the header, which is row 1, in a table; by line in JSON Lines; from 1 in other JSON.
     """
 
     row: int
@@ -133,216 +128,212 @@ class QuestionSet:
 
 Value = TypeVar("Value", str, int)
 Row = tuple[int, Mapping[str, Any] | str]
-"""A row's number and what it holds, or why it can't be read."""
+"""A row's number and what it holds by column, or why it can't be read."""
 
 
 def read_set(name: str, data: bytes) -> QuestionSet:
     """The questions of a file, by its content: `name` is only a name.
 
     A bad row is named and left out. The second of two equal ids is kept under a new one, and named too. Raises
-    InputError for a file that is empty, too large, no text, or without a question column.
+    InputError for a file that is empty, too large, no text, or without a question, and for a table that is broken.
     """
     if len(data) > MOST_BYTES:
         raise InputError(f"{name} has over {MOST_BYTES // 1024**2} MiB.", "Split it, or leave out long columns.")
     for start, (what, remedy) in _BINARY.items():
         if data.startswith(start):
             raise InputError(f"{name} is no question set: it is {what}.", remedy)
-    text = text_of(data)
+    text = guess_encoding(data)
     first = re.search("[^\\s\x00\ufeff]", text)
     if first is None:
         raise InputError(f"{name} is empty.", _START)
-    if first.group() not in "[{":
-        return _Reading(name, "CSV").read(_from_csv(name, text))
-    return _from_json(name, text)
+    kind, rows = ("CSV", _csv_rows(name, text)) if first.group() not in "[{" else _json_rows(name, text)
+    return _read(name, kind, rows)
 
 
-def _from_json(name: str, text: str) -> QuestionSet:
+def _json_rows(name: str, text: str) -> tuple[str, Iterator[Row]]:
+    """One document with a list of questions, or one question a line."""
     try:
         document = json_in(text, DOCUMENT_BYTES)
     except ValueError as error:
         if isinstance(error, OverfullError) and next(json_lines(text, name))[2]:
             raise InputError(f"{name} holds too many values.", "Split it, or leave out what is no question.") from error
-        lines = ((number, reason or _record(value)) for number, value, reason in json_lines(text, name))
-        return _Reading(name, "JSON Lines").read(lines)
-    nested = squad_records(document)
-    if nested is not None:
-        return _Reading(name, "SQuAD").read(enumerate(nested, start=1))
-    return _Reading(name, "JSON").read(enumerate(map(_record, records_of(document)), start=1))
+        return "JSON Lines", ((number, reason or _record(value)) for number, value, reason in json_lines(text, name))
+    if isinstance(document, Mapping):
+        document = document.get("questions", document)
+    listed = document if isinstance(document, list) else [document]
+    return "JSON", enumerate(map(_record, listed), start=1)
 
 
 def _record(value: object) -> Mapping[str, Any] | str:
     return value if isinstance(value, Mapping) else "it is no JSON object"
 
 
-def _from_csv(name: str, text: str) -> Iterator[Row]:
-    """The rows below the header. Raises InputError where the header can't be read, or nothing is below it."""
-    records = csv_records(text, _FIELD_OF, name)
-    _, header = next(records, (0, []))
-    if isinstance(header, str):
-        raise InputError(f"The first row of {name} can't be read: {header}.", _START)
-    if len(header) > MOST_COLUMNS:
-        raise InputError(f"The first row of {name} has {len(header):,} columns, more than {MOST_COLUMNS:,}.", _START)
-    columns = [column.strip() for column in header]
-    if not any(_field(column)[0] == "question" for column in columns):
-        raise _asks_nothing(name, f"the first row names {len(set(columns) - {''})}")
-    used = [(place, column) for place, column in enumerate(columns) if _field(column)[0] or column in PUBLISHED]
-    ours = header == list(FIELDS)
-    for number, cells in records:
-        if isinstance(cells, str):
-            yield number, cells
-        elif not blank(cells[len(columns) :]):
-            yield number, f"it has {len(cells)} cells for {len(columns)} columns (quote a cell that holds a delimiter)"
-        else:
-            given = ((column, cells[place]) for place, column in used if place < len(cells))
-            yield number, {column: unguard_formula(cell) if ours else cell for column, cell in given}
-
-
-def _asks_nothing(name: str, found: str) -> InputError:
-    """What a file without a question column is refused with; how many columns it has, but nothing out of it."""
-    *names, last = FIELDS["question"]
-    return InputError(f"{name} has no question column: {found}, and none is {', '.join(names)} or {last}.", _START)
-
-
-def _field(column: str) -> tuple[str, int]:
-    """The field that a column stands for, and how far back it stands in its list; "" for a column that is not used."""
-    return _match_column(column) if len(column) <= COLUMN_CHARS else ("", 0)
-
-
-@lru_cache(maxsize=1024)
-def _match_column(column: str) -> tuple[str, int]:
-    return _FIELD_OF.get(column_key(column), ("", 0))
-
-
-class _Reading:
-    """One file being read: what is good so far, what is not, and what the columns were taken for."""
-
-    def __init__(self, name: str, kind: str) -> None:
-        self.name = name
-        self.kind = kind
-        self.kinds: dict[str, None] = {}
-        self.columns: set[str] = set()
-        self.asks = False
-        self.understood: dict[tuple[str, str], None] = {}
-        self.questions: list[tuple[int, Question]] = []
-        self.problems: list[Problem] = []
-        self.values = self.chars = 0
-
-    def read(self, rows: Iterable[Row]) -> QuestionSet:
-        """The whole set. Raises InputError for too many rows or values, for none, and where no row has a question."""
-        count = 0
-        for count, (number, held) in enumerate(rows, start=1):
-            if count > MOST_QUESTIONS:
-                raise InputError(f"{self.name} has over {MOST_QUESTIONS:,} rows.", "Split it into several sets.")
-            try:
-                question = self._question(held)
-            except ValueError as error:
-                self.problems.append(Problem(number, str(error)))
+def _csv_rows(name: str, text: str) -> Iterator[Row]:
+    """The rows below the header. Raises InputError for a header without a question, and for a row that is broken."""
+    csv.field_size_limit(max(csv.field_size_limit(), CELL_CHARS))
+    reader = csv.reader(_lines(name, text), delimiter=_delimiter(text), strict=True)
+    columns: list[str] = []
+    ours = False
+    try:
+        for number, cells in enumerate(reader, start=1):
+            if number > MOST_ROWS:
+                raise too_many_rows(name)
+            if not "".join(cells).strip():
                 continue
-            self.questions.append((number, question))
-            if said := _of_answers(question):
-                self.problems.append(Problem(number, said, kept=True))
-        if not count:
-            raise InputError(f"{self.name} holds no questions below its header.", _START)
-        if not self.questions and self.columns and not self.asks:
-            raise _asks_nothing(self.name, f"its rows name {len(self.columns)}")
-        if not self.questions and self.kind != "CSV" and not self.columns:
-            raise InputError(f"No row of {self.name} can be read. {self.problems[0]}", _START)
-        questions = tuple(self._with_own_ids())
-        kind = " and ".join(self.kinds) or self.kind
-        problems = tuple(sorted(self.problems, key=lambda problem: problem.row))
-        return QuestionSet(self.name, questions, problems, kind, tuple(self.understood))
+            if not columns:
+                columns, ours = _checked_header(name, cells), cells == list(FIELDS)
+            elif "".join(cells[len(columns) :]).strip():
+                yield (
+                    number,
+                    f"it has {len(cells)} cells for {len(columns)} columns (quote a cell that holds a delimiter)",
+                )
+            else:
+                yield number, dict(zip(columns, map(unguard_formula, cells) if ours else cells, strict=False))
+    except csv.Error as error:
+        raise InputError(
+            f"{name} can't be read as a table up to line {reader.line_num:,}: its quotation marks do not match, or a "
+            "cell is far too long.",
+            "Save it again as CSV (UTF-8) from a spreadsheet program.",
+        ) from error
 
-    def _question(self, held: Mapping[str, Any] | str) -> Question:
-        """A row as a question without a checked id. Raises ValueError with what is wrong in words."""
-        if isinstance(held, str):
-            raise ValueError(held)
-        kind, record = adapt_record(held)
-        if kind:
-            self.kinds[kind] = None
-        taken = self._taken(record, seen=not kind and self.kind != "SQuAD")
-        asked = self._one(taken, "question", QUESTION_CHARS)
-        if not asked:
-            raise ValueError("it has no question")
-        bars = self.kind == "CSV"
-        answers, topics, labels = (_once(self._many(taken, field, bars)) for field in ("answers", "topics", "labels"))
-        sources, pages = self._many(taken, "sources", bars), self._pages(taken)
-        if len(sources) != len(pages):
-            sources, pages = _once(sources), _once(pages)
-        return Question(self._one(taken, "id", ID_CHARS), asked, answers, sources, pages, topics, labels)
 
-    def _taken(self, record: Mapping[str, Any], seen: bool) -> dict[str, Any]:
-        """By field, the value of the first of its columns that holds anything."""
-        best: dict[str, tuple[int, str]] = {}
-        for column, value in record.items():
-            field, rank = _field(column)
-            self.asks = self.asks or (seen and field == "question")
-            if seen and len(self.columns) < MOST_COLUMNS:
-                self.columns.add(column)
-            empty = value in (None, [], "") or (isinstance(value, str) and value.isspace())
-            if field and not empty and rank <= best.get(field, (rank, ""))[0]:
-                best[field] = (rank, column)
-        if seen and len(self.understood) < MOST_NAMES:
-            self.understood.update(dict.fromkeys((field, column) for field, (_, column) in best.items()))
-        return {field: record[column] for field, (_, column) in best.items()}
+def _checked_header(name: str, columns: list[str]) -> list[str]:
+    if len(columns) > MOST_COLUMNS:
+        raise InputError(f"{name} has {len(columns):,} columns, more than {MOST_COLUMNS:,}.", _START)
+    if not {_key(column) for column in columns} & set(FIELDS["question"]):
+        wanted = join_names(FIELDS["question"], "or")
+        raise InputError(f"{name} has no question column: none of {len(columns):,} is {wanted}.", _START)
+    return columns
 
-    def _one(self, taken: Mapping[str, Any], field: str, limit: int) -> str:
-        """A field that holds one text of at most `limit` characters; "" where it is missing."""
-        value = taken.get(field, "")
-        if not isinstance(value, (str, int, float)) or isinstance(value, bool):
-            raise ValueError(f"its {field} is no text")
-        return self._checked(str(value).strip(), field, limit)
 
-    def _many(self, taken: Mapping[str, Any], field: str, bars: bool) -> tuple[str, ...]:
+def _lines(name: str, text: str) -> Iterator[str]:
+    for found in _LINE.finditer(text):
+        if found.end() - found.start() > LINE_CHARS:
+            raise InputError(f"{name} has a line that is far too long.", _START)
+        if line := found.group():
+            yield line
+
+
+def _delimiter(text: str) -> str:
+    """As the header has it. A header of one column has none."""
+    header = next(line for found in _LINE.finditer(text) if (line := found.group()).strip())
+    try:
+        return csv.Sniffer().sniff(header[:2_000], ",;\t").delimiter
+    except csv.Error:
+        return ","
+
+
+def _key(column: str) -> str:
+    """The name of a column however it is written: "Expected Answer" and "expected-answer" are expected_answer."""
+    return re.sub(r"[\s-]+", "_", column[:100].strip().lower())
+
+
+def _read(name: str, kind: str, rows: Iterable[Row]) -> QuestionSet:
+    """The whole set. Raises InputError for too many rows or values, and where no row is a question."""
+    questions: list[tuple[int, Question]] = []
+    problems: list[Problem] = []
+    understood: dict[tuple[str, str], None] = {}
+    count = values = 0
+    for count, (number, held) in enumerate(rows, start=1):
+        if count > MOST_QUESTIONS:
+            raise InputError(f"{name} has over {MOST_QUESTIONS:,} rows.", "Split it into several sets.")
         try:
-            texts = texts_in(taken.get(field), bars)
+            if isinstance(held, str):
+                raise ValueError(held)
+            taken = _taken(held)
+            question = _question(taken, bars=kind == "CSV")
         except ValueError as error:
-            raise ValueError(f"{field}: {error}") from error
-        self._spend(len(texts), 0)
-        return tuple(self._checked(text, field, VALUE_CHARS) for text in texts)
-
-    def _pages(self, taken: Mapping[str, Any]) -> tuple[int, ...]:
-        try:
-            pages = pages_in(taken.get("pages"))
-        except ValueError as error:
-            raise ValueError(f"pages: {error}") from error
-        self._spend(len(pages), 0)
-        return pages
-
-    def _checked(self, text: str, field: str, limit: int) -> str:
-        if len(text) > limit:
-            raise ValueError(f"its {field} has {len(text):,} characters, more than {limit:,}")
-        self._spend(0, len(text))
-        if _BROKEN.search(text):
-            raise ValueError(f"its {field} holds bytes that are no text: save the file as UTF-8")
-        return text
-
-    def _spend(self, values: int, chars: int) -> None:
-        """Count what a row takes, whether or not it is good. Raises InputError where the set takes too much."""
-        self.values += values
-        self.chars += chars
-        if self.values > SET_VALUES or self.chars > SET_CHARS:
+            problems.append(Problem(number, str(error)))
+            continue
+        questions.append((number, question))
+        if said := _of_answers(question):
+            problems.append(Problem(number, said, kept=True))
+        if len(understood) < MOST_NAMES:
+            understood.update(dict.fromkeys((field, column) for field, (column, _) in taken.items()))
+        lists = question.answers, question.sources, question.pages, question.topics, question.labels
+        values += sum(map(len, lists))
+        if values > SET_VALUES:
             raise InputError(
-                f"{self.name} holds too much: over {SET_VALUES:,} answers, sources, pages, topics and labels, "
-                f"or over {SET_CHARS:,} characters in them.",
+                f"{name} holds too much: over {SET_VALUES:,} answers, sources, pages, topics and labels.",
                 "Split it into several sets.",
             )
+    if not count:
+        raise InputError(f"{name} holds no questions below its header.", _START)
+    if not questions:
+        raise InputError(f"No row of {name} can be read. {problems[0]}", _START)
+    told_apart, renamed = _with_own_ids(questions)
+    problems = sorted([*problems, *renamed], key=lambda problem: problem.row)
+    return QuestionSet(name, told_apart, tuple(problems), kind, tuple(understood))
 
-    def _with_own_ids(self) -> Iterator[Question]:
-        """The questions, each with an id of its own; the second of two equal ids gets a new one and is named."""
-        given = {question.id for _, question in self.questions}
-        used: set[str] = set()
-        copies: dict[str, int] = {}
-        for number, question in self.questions:
-            start = fresh = question.id or f"row-{number}"
-            while fresh in used or (fresh != question.id and fresh in given):
-                copies[start] = copies.get(start, 1) + 1
-                fresh = f"{start}-{copies[start]}"
-            used.add(fresh)
-            if question.id and fresh != question.id:
-                self.problems.append(
-                    Problem(number, f"its id is used above, so it ends in -{copies[start]} here", True)
-                )
-            yield question if fresh == question.id else replace(question, id=fresh)
+
+def _taken(record: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
+    """By field, the first of its columns that holds anything, and what. Raises ValueError for too many columns."""
+    if len(record) > MOST_COLUMNS:
+        raise ValueError(f"it has over {MOST_COLUMNS:,} columns")
+    filled = {_key(column): column for column, value in record.items() if value not in (None, [], "", " ")}
+    found = {}
+    for field, names in FIELDS.items():
+        column = next((filled[each] for each in names if each in filled), None)
+        if column is not None:
+            found[field] = column, record[column]
+    return found
+
+
+def _question(taken: Mapping[str, tuple[str, Any]], *, bars: bool) -> Question:
+    """A row as a question without a checked id. Raises ValueError with what is wrong in words."""
+
+    def one(field: str, limit: int) -> str:
+        _, value = taken.get(field, ("", ""))
+        if not isinstance(value, (str, int, float)) or isinstance(value, bool):
+            raise ValueError(f"its {field} is no text")
+        return _checked(str(value).strip(), field, limit)
+
+    def many(field: str) -> tuple[str, ...]:
+        _, value = taken.get(field, ("", None))
+        try:
+            return tuple(_checked(text, field, VALUE_CHARS) for text in texts_in(value, bars))
+        except ValueError as error:
+            raise ValueError(f"{field}: {error}") from error
+
+    id, asked = one("id", ID_CHARS), one("question", QUESTION_CHARS)
+    if not asked:
+        raise ValueError("it has no question")
+    sources, (_, pages_given) = many("sources"), taken.get("pages", ("", None))
+    answers, topics, labels = (_once(many(field)) for field in ("answers", "topics", "labels"))
+    try:
+        pages = pages_in(pages_given)
+    except ValueError as error:
+        raise ValueError(f"pages: {error}") from error
+    if len(sources) != len(pages):
+        sources, pages = _once(sources), _once(pages)
+    return Question(id, asked, answers, sources, pages, topics, labels)
+
+
+def _checked(text: str, field: str, limit: int) -> str:
+    if len(text) > limit:
+        raise ValueError(f"its {field} has {len(text):,} characters, more than {limit:,}")
+    if _BROKEN.search(text):
+        raise ValueError(f"its {field} holds bytes that are no text: save the file as UTF-8")
+    return text
+
+
+def _with_own_ids(found: Iterable[tuple[int, Question]]) -> tuple[tuple[Question, ...], list[Problem]]:
+    """The questions, each with an id of its own; the second of two equal ids gets a new one and is named."""
+    found = list(found)
+    given = {question.id for _, question in found}
+    used: set[str] = set()
+    copies: dict[str, int] = {}
+    questions, problems = [], []
+    for number, question in found:
+        start = fresh = question.id or f"row-{number}"
+        while fresh in used or (fresh != question.id and fresh in given):
+            copies[start] = copies.get(start, 1) + 1
+            fresh = f"{start}-{copies[start]}"
+        used.add(fresh)
+        if question.id and fresh != question.id:
+            problems.append(Problem(number, f"its id is used above, so it ends in -{copies[start]} here", True))
+        questions.append(replace(question, id=fresh))
+    return tuple(questions), problems
 
 
 def _of_answers(question: Question) -> str:

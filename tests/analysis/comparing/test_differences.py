@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from crag.analysis.comparison import differences, figures, table
-from crag.analysis.questions.adapters import csv_export, json_export
 from crag.core.settings import Settings
 from crag.core.trace import Round, Search, Trace
 from crag.core.types import Action, Aggregation, Answer, Call, Citation, Decision, RetrievedChunk, Strip, WebPage
 from crag.providers.prices import Price
 from crag.testing.fakes import chunk_of
+from crag.text.spreadsheets import csv_export, json_export
 
 FIRST = chunk_of("Paris is the capital. It lies on the Seine. It is old.", page=1)
 SECOND = chunk_of("Lyon is another city.", page=2, ordinal=1)

@@ -14,8 +14,7 @@ from crag.analysis.metrics.metrics import (
     round_holds,
 )
 from crag.analysis.metrics.results import flat
-from crag.analysis.questions.adapters import UNANSWERABLE
-from crag.analysis.questions.sets import Question
+from crag.analysis.questions.sets import UNANSWERABLE, Question
 from crag.core import events as ev
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Rewrite, Round, Search, StepRecord, Trace

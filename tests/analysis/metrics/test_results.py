@@ -19,9 +19,9 @@ from crag.analysis.metrics.results import (
     rows_to_json,
     summed_up,
 )
-from crag.analysis.questions.adapters import csv_export, json_export
 from crag.core.errors import InputError
 from crag.core.types import Action
+from crag.text.spreadsheets import csv_export, json_export
 
 FULL = ResultRow(
     question_id="q1",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from crag.analysis.evaluate import _id_of
-from crag.analysis.questions import adapters, matching, sets
+from crag.analysis.questions import matching, sets
 from crag.analysis.questions.matching import MOST_VALUES, json_in, pages_in, texts_in
 from crag.analysis.questions.sets import Question, QuestionSet, read_set
 from crag.core.errors import InputError
@@ -60,7 +60,7 @@ def test_pages_are_counted_before_they_are_made(size: int, shape: str) -> None:
         "list": one(page=["1-1000"] * (size // 10)),
     }[shape]
     said, held = held_for(data)
-    assert said == "pages: it has over 1,000" and held < 8 * size + 3 * MIB
+    assert "pages: it has over 1,000" in said and held < 8 * size + 3 * MIB
 
 
 def test_as_many_pages_as_a_field_may_have_are_read() -> None:
@@ -101,27 +101,6 @@ def test_what_all_rows_hold_together_is_bounded() -> None:
         read_set("set", data)
 
 
-@pytest.mark.slow
-def test_a_title_is_not_copied_for_every_question_below_it() -> None:
-    asked = [{"question": "Who?"}] * sized(90_000, 9_000)
-    for title, says in (("t" * 20_000, "holds too much"), ("t" * 1_000_000 + " ", "1,000,001 characters")):
-        document = json.dumps({"data": [{"title": title, "paragraphs": [{"qas": asked}]}]}).encode()
-        assert says in problem(document)
-
-
-def test_a_title_is_not_repeated_for_every_bad_paragraph() -> None:
-    document = json.dumps({"data": [{"title": "t" * 1_000_000, "paragraphs": [{}] * 20_000}]}).encode()
-    said, held = held_for(document)
-    assert held < 30 * MIB and "ttt" not in said
-
-
-def test_a_name_is_not_copied_for_every_piece_of_evidence() -> None:
-    listed = [{"evidence_page_num": number} for number in range(20_000)]
-    assert "over 1,000 pieces of evidence" in problem(one(doc_name="n" * 1_000_000, evidence=listed))
-    assert "over 20,000 characters" in problem(one(doc_name="n" * 1_000_000, evidence=listed[:900]))
-    assert "no text" in problem(one(doc_name=["n"] * 1_000_000, evidence=listed[:900]))
-
-
 def test_equal_ids_of_every_kind_are_told_apart_in_one_walk() -> None:
     """The second "x" finds x-2, x-3 … taken: it looks at each once, not once for each copy."""
     many = sized(30_000, 5_000)
@@ -134,17 +113,12 @@ def test_equal_ids_of_every_kind_are_told_apart_in_one_walk() -> None:
 
 
 def test_a_header_of_nothing_but_commas_is_refused() -> None:
-    said, held = held_for(b"," * SIZE)
-    assert "The first row of set can't be read" in said and held < 2.5 * SIZE
-
-
-def test_a_row_of_a_million_cells_is_named_and_the_rest_kept() -> None:
-    found = read_set("set", b"question,answer\nA?,ant\nB?" + b"," * (adapters.ROW_CELLS + 1) + b"\nC?,cat\n")
-    assert [each.question for each in found.questions] == ["A?", "C?"]
-    assert "far too long" in found.problems[0].what
+    said, held = held_for(b"question" + b"," * SIZE)
+    assert "a line that is far too long" in said and held < 2.5 * SIZE
 
 
 def test_more_columns_than_a_table_may_have_are_refused_by_number() -> None:
+    assert "over 1,000 columns" in problem(one(**{f"x{number}": 1 for number in range(1500)}))
     with pytest.raises(InputError, match="1,501 columns, more than 1,000"):
         read_set("set", b"question" + b",x" * 1500 + b"\nA?\n")
 
@@ -152,8 +126,8 @@ def test_more_columns_than_a_table_may_have_are_refused_by_number() -> None:
 @pytest.mark.parametrize("header", [b"question\n", b'{"question": "Who?"}\n' * 2])
 def test_line_ends_without_end_are_refused(header: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the limit stands makes no difference, but for how long it takes to come there."""
-    assert matching.MOST_ROWS == adapters.MOST_ROWS == 2_000_000
-    for module in (matching, adapters):
+    assert matching.MOST_ROWS == sets.MOST_ROWS == 2_000_000
+    for module in (matching, sets):
         monkeypatch.setattr(module, "MOST_ROWS", sized(matching.MOST_ROWS, 50_000))
     with pytest.raises(InputError, match="over 2,000,000 rows" if ALL else "over 50,000 rows"):
         read_set("set", header + b"\n" * SIZE)
@@ -164,27 +138,12 @@ def test_the_blank_rows_that_a_spreadsheet_writes_are_read_over() -> None:
     assert len(found.questions) == 1 and not found.problems
 
 
-def test_rows_that_leave_a_quote_open_to_the_end_do_not_read_the_file_again_for_ever(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Each row reads to the end of the file in vain: 1 MB took hours."""
-    if not ALL:
-        monkeypatch.setattr(adapters, "MOST_WASTED", adapters.MOST_WASTED // 16)
-    with pytest.raises(InputError, match="quotation marks of many rows do not match"):
-        read_set("set", b"question,answer\n" + b'",x","\n' * sized(150_000, 10_000))
-
-
-def test_a_long_cell_is_read_and_an_endless_one_named() -> None:
-    long, endless = "word " * 800_000, "x" * adapters.ROW_CHARS
-    found = read_set("set", f'question,context\nA?,"{long}"\nB?,"{endless}"\nC?,c'.encode())
+def test_a_long_cell_is_read_and_an_endless_one_refused() -> None:
+    long, endless = "word " * 800_000, "x" * (sets.CELL_CHARS + 1)
+    found = read_set("set", f'question,context\nA?,"{long}"\nC?,c'.encode())
     assert [each.question for each in found.questions] == ["A?", "C?"]
-    assert [each.row for each in found.problems] == [3]
-
-
-def test_bytes_that_are_no_utf_8_are_decoded_at_once() -> None:
-    found = read_set("set", b"question,answer\nWho?," + b"\xe9a\x81" * 3000 + b"\nWhat?," + b"\xe9a" * 3000)
-    assert [each.answers for each in found.questions] == [("éa" * 3000,)]
-    assert [each.row for each in found.problems] == [2]
+    with pytest.raises(InputError, match="a cell is far too long"):
+        read_set("set", f'question,context\nA?,"{endless}"\nC?,c'.encode())
 
 
 # ---- JSON ----------------------------------------------------------------------------------------------------------
@@ -238,9 +197,6 @@ def test_json_that_is_none_is_named_in_words(text: str) -> None:
         b'["hunter2", "hunter2"]',
         b'{hunter2',
         b'"hunter2\n',
-        b'{"data": [{"title": "hunter2", "paragraphs": [{"hunter2": 1}]}]}',
-        b'{"data": [{"title": "hunter2", "paragraphs": [{"qas": ["hunter2"]}]}]}',
-        b'{"question": "Q?", "doc_name": "hunter2", "evidence": [{"evidence_page_num": "hunter2"}]}',
         b'{"question": {"hunter2": 1}, "hunter2": 2}',
         b'{"question": "Q?", "page": "hunter2"}',
         b"question,page\nQ?,hunter2\n",

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.analysis.metrics.metrics import round_holds
-from crag.analysis.questions.adapters import UNANSWERABLE
-from crag.analysis.questions.sets import Question
+from crag.analysis.questions.sets import UNANSWERABLE, Question
 from crag.analysis.thresholds.recommend import (
     Case,
     Refusal,

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag.analysis.questions.adapters import NUMBER, csv_export, guard_formula, json_export, unguard_formula
 from crag.analysis.questions.sets import Question, QuestionSet, read_set
+from crag.text.spreadsheets import NUMBER, csv_export, guard_formula, json_export, unguard_formula
 from ui.evaluate.sets import questions_table
 
 

@@ -1,0 +1,47 @@
+"""Published question sets as this project's own: the records of FinanceBench and PopQA, one a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from crag.analysis.questions.sets import QuestionSet, read_set
+
+
+def read_published(path: Path) -> QuestionSet:
+    """The questions of a file of JSON lines, those of other sets by their own keys. Raises OSError, InputError."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return read_set(path.name, "\n".join(json.dumps(_own(row)) for row in rows).encode())
+
+
+def _own(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "financebench_id" in row:
+        return _financebench(row)
+    return _popqa(row) if "possible_answers" in row or "s_wiki_title" in row else row
+
+
+def _financebench(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Evidence pages count from 0 there, and documents lack their ending; a piece of evidence may be of another one."""
+    own = row["doc_name"]
+    evidence = [(each.get("doc_name") or own, each["evidence_page_num"] + 1) for each in row["evidence"]]
+    places = list(dict.fromkeys(evidence))
+    names = [f"{name}.pdf" for name, _ in places]
+    return {
+        "id": row["financebench_id"],
+        "question": row["question"],
+        "answers": [row["answer"]],
+        "sources": names if len(set(names)) > 1 else names[:1],
+        "pages": [page for _, page in places],
+    }
+
+
+def _popqa(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The page about the subject is the expected source."""
+    return {
+        "id": row.get("id"),
+        "question": row["question"],
+        "answers": row.get("possible_answers") or row["answers"],
+        "source": row.get("s_wiki_title") or row.get("title"),
+    }
