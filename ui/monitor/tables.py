@@ -128,7 +128,7 @@ def of_groups(found: Sequence[Group], by: str, head: str, named: Callable[[str],
                 _estimate(each.p95, words.format_duration),
                 _estimate(each.failed, percent),
                 _estimate(each.faithfulness, percent),
-                (money(each.dollars / each.runs), ""),
+                (money(each.dollars / each.runs) if each.runs else "–", ""),
             ],
         )
         for each in found
