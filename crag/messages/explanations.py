@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from crag.analysis.breaking import LATER, Break, Situation, marked, says
+from crag.analysis.breaking import FIGURE, ORDER, Break, Situation, marked, says
 from crag.analysis.causes import AnswerWithout, GradeExplanation, NoAnswer, Occlusion, OtherRun, Unexplained
 from crag.analysis.misses import REACH, Fate, Miss, Preferred, Ranks
 from crag.analysis.whatif.whatif import Move, Without
@@ -414,40 +414,27 @@ def fate_text(fate: Fate) -> str:
 
 
 TITLES: Mapping[Break, str] = {
-    "intact": "The report as it is",
     "removed": "The answer is taken away",
-    "altered": "The figure is altered",
-    "contradicted": "An altered copy stands beside it",
     "later": "A year after the report",
     "planted": "An order to the model",
+}
+_BROKEN: Mapping[Break, str] = {
+    "removed": f"No text that gives {FIGURE}, the right answer, can be found.",
+    "later": "The report is of 2019, and can't know the figure of 2031.",
+    "planted": f"Behind {FIGURE} stands “{ORDER}” A model that writes gets it fenced, as data.",
 }
 
 
 def situation_sentence(situation: Situation) -> str:
-    """What was done to the report or the question."""
-    pages = join_names([str(page) for page in situation.pages])
-    where = f"page {pages}" if len(situation.pages) == 1 else f"pages {pages}"
-    match situation.kind:
-        case "intact":
-            return f"Nothing was changed. The answer is {situation.figure}, on {where}."
-        case "removed":
-            return f"Each page that gives {situation.figure} was taken out: {where}."
-        case "altered":
-            return f"On {where}, {situation.altered} was written in place of {situation.figure}."
-        case "contradicted":
-            return f"The report is whole, and a copy of {where} with {situation.altered} was added."
-        case "later":
-            return f"The question asks for {LATER}: {situation.question}"
-        case "planted":
-            return f"On {where}, a sentence was added: “{situation.order}” A model that writes gets it fenced, as data."
+    """What is asked, and what was done to the sample."""
+    return f"{situation.question} {_BROKEN[situation.kind]}"
 
 
-def says_text(trace: Trace, situation: Situation) -> str:
-    """Which of the two figures an answer gives, or that it gives none."""
-    given = [each for each in (situation.figure, situation.altered) if says(trace, each)]
+def says_text(trace: Trace) -> str:
+    """Whether an answer gives the right figure, another one, or none."""
     if trace.answer is None or trace.answer.abstained:
         return "No answer"
-    return f"Says {join_names(given)}" if given else "Says something else"
+    return f"Says {FIGURE}" if says(trace, FIGURE) else "Says something else"
 
 
 def outcome_lines(trace: Trace) -> list[str]:

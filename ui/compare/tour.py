@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from crag.analysis.breaking import BREAKS, Outcome, Report, play, read_report, situations, tour_questions
-from crag.analysis.questions.sets import Question
+from crag.analysis.breaking import SITUATIONS, Outcome, play
 from crag.core.errors import BusyError, NotFoundError
 from crag.core.trace import Trace
 from crag.export.html import elements as h
@@ -28,14 +27,13 @@ from ui.components import problems
 from ui.components.drawing import draw
 
 _KIND = "tour"
-_QUESTION = "tour-question"
 _ANSWER = 320
 """Characters of an answer that are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedded:
-    """`done` chunks of `total` of a situation's copy of the report are embedded."""
+    """`done` chunks of `total` of the sample are embedded."""
 
     done: int
     total: int
@@ -47,7 +45,7 @@ Event = Embedded | Outcome
 def panel(session: Session) -> None:
     """Where the tour is started, followed and shown; nothing where the sample is not there."""
     try:
-        sample = program().engine.sample()
+        program().engine.sample()
     except NotFoundError:
         return
     opened = st.expander("Break it on purpose: a guided tour on the sample", key=state.TOUR, on_change="rerun")
@@ -55,29 +53,12 @@ def panel(session: Session) -> None:
         return
     with opened, problems.reported():
         st.caption(
-            "Breaks copies of the sample report in five ways, and asks plain RAG and CRAG each time. It runs on this "
-            "machine, without a language model, with the sample's pages as the web. Your library is not touched."
+            "Breaks the sample report in three ways, and asks plain RAG and CRAG each time. It runs on this machine, "
+            "without a language model, with the sample's pages as the web. Your library is not touched."
         )
-        questions = {each.id: each for each in tour_questions(sample)}
         job = _current(session)
         running = job is not None and job.running
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            chosen = st.selectbox(
-                "Question",
-                list(questions),
-                format_func=lambda id: questions[id].question,
-                key=_QUESTION,
-                disabled=running,
-            )
-            clicks.button(
-                "Start the tour",
-                "tour-start",
-                once(_start),
-                session,
-                questions[chosen],
-                type="primary",
-                disabled=running,
-            )
+        clicks.button("Start the tour", "tour-start", once(_start), session, type="primary", disabled=running)
         if job is None:
             return
         if running:
@@ -89,27 +70,18 @@ def panel(session: Session) -> None:
 
 
 @requires("ask")
-def _start(session: Session, question: Question) -> None:
+def _start(session: Session) -> None:
     """One tour at a time in this program: it is work of half a minute. Raises BusyError."""
     if program().jobs.running(_KIND):
         raise BusyError("A tour is under way.", "Wait a minute, then start yours.")
     engine = program().engine
 
     def work(cancel: threading.Event, emit: Callable[[Event], None]) -> None:
-        report = _report()
-        ways = situations(report, question)
-        for outcome in play(engine, report, ways, cancel, lambda done, total: emit(Embedded(done=done, total=total))):
+        for outcome in play(engine, cancel, lambda done, total: emit(Embedded(done=done, total=total))):
             emit(outcome)
 
-    job = program().jobs.start(_KIND, question.question, work, workspace=session.workspace, who=session.visitor.person)
+    job = program().jobs.start(_KIND, "Guided tour", work, workspace=session.workspace, who=session.visitor.person)
     state.state().tour = job.id
-
-
-@st.cache_resource(show_spinner=False)
-def _report() -> Report:
-    """The sample's report, read once: its vectors are kept with it."""
-    engine = program().engine
-    return read_report(engine, engine.sample())
 
 
 def _current(session: Session) -> Job[Event] | None:
@@ -124,13 +96,10 @@ def _under_way(session: Session, job: Job[Event]) -> None:
     events = job.events()
     done = sum(isinstance(each, Outcome) for each in events)
     last = events[-1] if events else None
-    if last is None:
-        said = "Reading the report"
-    elif isinstance(last, Embedded):
-        said = f"{TITLES[BREAKS[done]]}: chunk {last.done:,} of {last.total:,} embedded"
-    else:
-        said = TITLES[BREAKS[min(done, len(BREAKS) - 1)]]
-    st.progress(done / len(BREAKS), f"**{done} of {len(BREAKS)}** · {said}")
+    said = TITLES[SITUATIONS[min(done, len(SITUATIONS) - 1)].kind] if done else "Reading the report"
+    if isinstance(last, Embedded):
+        said = f"Reading the report: chunk {last.done:,} of {last.total:,} embedded"
+    st.progress(done / len(SITUATIONS), f"**{done} of {len(SITUATIONS)}** · {said}")
     clicks.stop_button(session, [job], "tour-stop", "What was found stays.")
     _show(job)
 
@@ -138,8 +107,6 @@ def _under_way(session: Session, job: Job[Event]) -> None:
 def _show(job: Job[Event]) -> None:
     """Each situation that was played, with both runs side by side."""
     outcomes = [each for each in job.events() if isinstance(each, Outcome)]
-    if outcomes:
-        st.markdown(f"**{markdown(job.label)}**")
     for number, outcome in enumerate(outcomes, 1):
         situation = outcome.situation
         with st.container(border=True, key=f"tour-{situation.kind}"):
@@ -148,7 +115,7 @@ def _show(job: Job[Event]) -> None:
             columns = st.columns(len(outcome.runs), gap="medium")
             for column, trace in zip(columns, outcome.runs, strict=True):
                 with column:
-                    draw(_run(trace, says_text(trace, situation)))
+                    draw(_run(trace, says_text(trace)))
 
 
 def _run(trace: Trace, says: str) -> Html:
