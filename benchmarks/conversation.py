@@ -1,15 +1,16 @@
 """Follow-up questions: is their page found as often as that of the question written out, and does none that stands
 alone change?
 
-python -m benchmarks.conversation [--data FOLDER] [--cache FOLDER] [--gguf FILE] [--threads N] [--limit N] [--rules]
-[--out FOLDER]
+python -m benchmarks.conversation [--data FOLDER] [--cache FOLDER] [--gguf FILE] [--threads N] [--limit N]
+[--no-model] [--out FOLDER]
 
 benchmarks/data/followups.jsonl holds conversations over the sample library and two filings of FinanceBench, each
-follow-up with what it should become and its page; the rules were made on its half "dev", and "test" was looked at
-once they stood. All these documents stand in one library. A question that stands alone is asked within another
-conversation: those of data/standalone.jsonl, the written-out follow-ups, and questions of ../shared's sets. The model
-is the tests' small one, or --gguf FILE; --rules asks none. Prints a page and writes it to results/conversation.md and
-conversation.json, with a model to conversation-<its name>; --limit N asks of N conversations, spread evenly.
+follow-up with what it should become and its page; the detection was made on its half "dev", and "test" was looked at
+once it stood. A follow-up comes after those of its conversation as they were asked in the same way, as in the app. All
+documents stand in one library. A question that stands alone is asked within another conversation: those of
+data/standalone.jsonl, the written-out follow-ups, and questions of ../shared's sets. The model is the tests' small one,
+or --gguf FILE; --no-model asks none. Prints a page and writes it to results/conversation.md and conversation.json, with
+a model to conversation-<its name>; --limit N asks of N conversations, spread evenly.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,8 @@ from crag.core.ingesting import DocumentFailed
 from crag.core.sample import shipped_sample
 from crag.core.types import INDEXED_AS, Exchange
 from crag.engine import Engine
+from crag.generation.conversation.brackets import BracketContextualizer
 from crag.generation.conversation.model import LlmContextualizer
-from crag.generation.conversation.rules import RuleContextualizer
 from crag.ingest.chunking import CHUNKING_ID
 from crag.providers.chat import ChatModel
 from crag.runtime.usage import Budget, UsageTracker
@@ -49,7 +50,7 @@ DRAWN = {"financebench/questions.jsonl": 45, "mmlongbench/questions.jsonl": 60, 
 """Questions of other sets that are asked within a conversation, and how many of each."""
 WORDED: list[str] = []
 """The follow-ups whose rewording by the model was fit to be asked."""
-GOALS = {"rules": 0.15, "model": 0.05}
+GOALS = {"in brackets": 0.02, "model": 0.05}
 
 Ask = Callable[[str, Sequence[Exchange]], str]
 
@@ -58,6 +59,7 @@ Ask = Callable[[str, Sequence[Exchange]], str]
 class FollowUp:
     """A question within a conversation, what it should become, and where its answer stands."""
 
+    run_id: str
     half: str
     history: tuple[Exchange, ...]
     question: str
@@ -84,11 +86,11 @@ def main() -> int:
         engine.close()
     results |= {
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "model": "" if options.rules else model_file(options).stem,
+        "model": "" if options.no_model else model_file(options).stem,
         "chunking": CHUNKING_ID,
     }
     print(page := report(results))
-    name = "conversation" if options.rules else f"conversation-{model_file(options).stem}"
+    name = "conversation" if options.no_model else f"conversation-{model_file(options).stem}"
     (place / f"{name}.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     (place / f"{name}.md").write_text(page, encoding="utf-8")
     return 0
@@ -103,7 +105,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--gguf", type=Path, help="a model file in place of the tests'")
     parser.add_argument("--threads", type=int, default=1, help="of the model's server; more where nothing else runs")
     parser.add_argument("--limit", type=int, default=0, help="the most conversations; 0: all")
-    parser.add_argument("--rules", action="store_true", help="ask no model")
+    parser.add_argument("--no-model", action="store_true", help="ask no model")
     parser.add_argument("--out", type=Path, help="where to write")
     return parser.parse_args()
 
@@ -121,6 +123,7 @@ def followups(limit: int = 0) -> list[FollowUp]:
             source = each.get("source", row["source"])
             found.append(
                 FollowUp(
+                    f"{row['id']}-{number}",
                     row["half"],
                     tuple(history),
                     each["question"],
@@ -170,26 +173,26 @@ def model_file(options: argparse.Namespace) -> Path:
 
 @contextmanager
 def contextualizers(options: argparse.Namespace) -> Iterator[dict[str, Ask]]:
-    """The ways to ask a follow-up; the model's falls back to the rules, as a run does."""
-    rules = RuleContextualizer()
+    """The ways to ask a follow-up; the model's falls back to the brackets, as a run does."""
+    brackets = BracketContextualizer()
     ways: dict[str, Ask] = {
         "as it stands": lambda question, history: question,
-        "rules": lambda question, history: rules.standalone(question, history).question,
+        "in brackets": lambda question, history: brackets.standalone(question, history).question,
     }
-    if options.rules:
+    if options.no_model:
         yield ways
         return
     with serving(model_file(options), options.threads) as endpoint:
         unmetered = UsageTracker(Budget(calls=1_000_000, tokens=1_000_000_000, seconds=1e6), step="contextualize")
-        model = LlmContextualizer(ChatModel(endpoint).metered(unmetered), rules)
+        model = LlmContextualizer(ChatModel(endpoint).metered(unmetered))
 
         def by_model(question: str, history: Sequence[Exchange]) -> str:
             try:
                 made = model.standalone(question, history).question
             except ProviderError as error:
-                print(f"  by rules: {error.message}", file=sys.stderr)
-                return rules.standalone(question, history).question
-            if model.by != rules.by:
+                print(f"  in brackets: {error.message}", file=sys.stderr)
+                return brackets.standalone(question, history).question
+            if model.by != brackets.by:
                 WORDED.append(question)
                 print(f"  {len(WORDED)} worded by the model", file=sys.stderr)
             return made
@@ -216,7 +219,7 @@ def measure(
     seconds: dict[str, float] = {}
     for name, way in ways.items():
         began = time.perf_counter()
-        became[name] = [way(each.question, each.history) for each in asked]
+        became[name] = asked_by(way, asked)
         seconds[name] = (time.perf_counter() - began) / max(1, len(asked))
         ranks[name] = [rank(query, each) for query, each in zip(became[name], asked, strict=True)]
         print(f"  {name}: {len(asked)} asked", file=sys.stderr)
@@ -233,7 +236,6 @@ def measure(
             for name, found in ranks.items()
         },
         "worded by the model": len(WORDED),
-        "same as the rules": _share(became, "model", "rules") if "model" in ways else None,
         "left as they stand": {
             name: sum(query == each.question for query, each in zip(queries, asked, strict=True))
             for name, queries in became.items()
@@ -254,14 +256,18 @@ def measure(
     }
 
 
+def asked_by(way: Ask, asked: Sequence[FollowUp]) -> list[str]:
+    """What each follow-up becomes where those before it in its conversation were asked in the same way."""
+    found: dict[str, str] = {}
+    for each in asked:
+        history = [replace(one, question=found.get(one.run_id, one.question)) for one in each.history]
+        found[each.run_id] = way(each.question, history)
+    return list(found.values())
+
+
 def _hits(ranks: Sequence[int]) -> dict[str, float]:
     count = max(1, len(ranks))
-    return {"hit@5": sum(0 < each <= 5 for each in ranks) / count, "hit@10": sum(each > 0 for each in ranks) / count}
-
-
-def _share(became: dict[str, list[str]], one: str, other: str) -> float:
-    pairs = list(zip(became[one], became[other], strict=True))
-    return sum(first == second for first, second in pairs) / max(1, len(pairs))
+    return {f"hit@{most}": sum(0 < each <= most for each in ranks) / count for most in (5, 10)}
 
 
 def report(results: dict[str, Any]) -> str:
@@ -269,9 +275,9 @@ def report(results: dict[str, Any]) -> str:
     lines = [
         "# Follow-up questions",
         "",
-        f"{counts['all']} follow-ups ({counts['dev']} on which the rules were made, {counts['test']} kept for the "
-        f"end) over {results['documents']} documents of {results['chunks']} chunks in one library. Page hit: a chunk "
-        "of the right page is among the first 5 or 10 that the library's search finds for the question. "
+        f"{counts['all']} follow-ups ({counts['dev']} on which the detection was made, {counts['test']} kept for "
+        f"the end) over {results['documents']} documents of {results['chunks']} chunks in one library. Page hit: a "
+        "chunk of the right page is among the first 5 or 10 that the library's search finds for the question. "
         f"{results['machine']}. Model: {results['model'] or 'none'}.",
         "",
         "| asked | hit@5 | hit@10 | dev @5 | dev @10 | test @5 | test @10 | seconds each |",
@@ -291,13 +297,12 @@ def report(results: dict[str, Any]) -> str:
             )
     left = ", ".join(f"{name} {count}" for name, count in results["left as they stand"].items())
     lines.append(f"- Follow-ups left as they stand, because it was not clear that they are some: {left}.")
-    if results["same as the rules"] is not None:
-        share = f"{results['same as the rules']:.0%}"
+    if results["model"]:
         lines.append(
-            f"- The model's wording was used {results['worded by the model']} times of {counts['all']}, the rules' in "
-            f"all others; {share} of the questions with the model are word for word those of the rules."
+            f"- The model's wording was used {results['worded by the model']} times of {counts['all']}, the "
+            "brackets in all others."
         )
-    lines += ["", "| stand alone | asked | changed by rules |" + (" by model |" if "model" in hits else "")]
+    lines += ["", "| stand alone | asked | changed in brackets |" + (" by model |" if "model" in hits else "")]
     lines.append("|---|---|---|" + ("---|" if "model" in hits else ""))
     for name, each in results["standing alone"].items():
         changed = " | ".join(str(len(one)) for one in each["changed"].values())

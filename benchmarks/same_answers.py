@@ -108,7 +108,7 @@ def run(engine: Engine, question: str, after: str = "") -> dict[str, Any]:
 def _request(engine: Engine, question: str, after: str) -> Any:
     """A follow-up on a stored run. An earlier version may need other words here."""
     from crag import RunRequest
-    from crag.generation.conversation.rules import leading_to
+    from crag.generation.conversation.history import leading_to
 
     return RunRequest(question, history=leading_to(after, engine.library().runs.trace))
 

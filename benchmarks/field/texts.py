@@ -42,7 +42,7 @@ from crag.core.trace import Trace
 from crag.core.types import INDEXED_AS, Action, Passage
 from crag.engine import Engine
 from crag.evaluation.local import LocalEvaluator
-from crag.generation.conversation.rules import RuleContextualizer
+from crag.generation.conversation.brackets import BracketContextualizer
 from crag.ingest.chunking import CHUNKING_ID, chunk_document
 from crag.ingest.files import record_of
 from crag.storage.library import Library
@@ -103,8 +103,8 @@ def measure(engine: Engine, body: Body, cache: Path) -> Figures:
     for part, folder in folders.items():
         fill(engine.library(folder), [text for text in body.texts.values() if text.part == part], engine)
     kept = Kept(cache / f"{digest}-{evaluator_version()}.jsonl")
-    rules = RuleContextualizer()
-    alone = {each.id: rules.standalone(each.question, each.history).question for each in body.asked}
+    brackets = BracketContextualizer()
+    alone = {each.id: brackets.standalone(each.question, each.history).question for each in body.asked}
     return {
         "title": body.title,
         "questions": len(body.asked),

@@ -25,7 +25,7 @@ from crag.core.types import Action, Answer, Chunk, Citation, Grade, InjectionSpa
 from crag.evaluation.trigger import verdict
 from crag.export import markdown
 from crag.export.records import EventRecord, HitRecord, RunRecord
-from crag.generation.conversation.rules import leading_to
+from crag.generation.conversation.history import leading_to
 from crag.messages import answers, wording
 from crag.messages.documents import stale_sentences
 from crag.messages.providers import cost_sentence
@@ -163,7 +163,8 @@ def _show(event: ev.Event, trace: Trace, output: Output) -> None:
         case ev.ScopeResolved():
             output.note(plain(f"Asked of: {wording.scope_text(event)}"))
         case ev.QuestionRewritten() if event.standalone != event.question:
-            output.message(plain(f"Asked as: {event.standalone} {wording.context_text(event)}"))
+            label, said = wording.context_text(event)
+            output.message(plain(f"{label}: {said} {wording.worded_by(event)}".rstrip()))
         case ev.ActionTaken():
             output.note(wording.decision_sentence(event.decision))
         case ev.Rewritten():

@@ -13,7 +13,6 @@ from crag.core.errors import CragError, Reason
 from crag.core.types import (
     Answer,
     Call,
-    Carried,
     Citation,
     Decision,
     Grade,
@@ -69,7 +68,7 @@ FallbackAction = Literal[
     "",
     "local evaluator",
     "rewriter",
-    "rules",
+    "brackets",
     "same query",
     "question",
     "web",
@@ -144,14 +143,14 @@ class ScopeResolved(_TimedEvent):
 class QuestionRewritten(_TimedEvent):
     """A question within a conversation, and the one asked in its place, which stands alone; both alike where it does.
 
-    `by`: "rules", a model's id, or "person" who worded it. `carried`: what it took over from earlier exchanges, and
-    `after` the run of the latest of these.
+    `by`: "brackets", where it holds the earlier questions `follows`, the latest first; or who worded it, a model's id
+    or "person". `after`: the run that it follows on.
     """
 
     question: str
     standalone: str
     by: str
-    carried: tuple[Carried, ...] = ()
+    follows: tuple[str, ...] = ()
     after: str = ""
     kind: Literal["contextualized"] = "contextualized"
 

@@ -19,9 +19,6 @@ from crag.core.documents import ShortAnswer as ShortAnswer
 from crag.core.errors import Reason
 from crag.text.injection import InjectionSpan as InjectionSpan
 
-Sort = Literal["name", "period", "measure", "subject", "question"]
-"""What is carried over: a name; a year or quarter; the figure asked for; what the question was about; all of it."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
@@ -33,21 +30,11 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Carried:
-    """Words taken over from an earlier exchange, `run_id` its run: from its question or its answer."""
-
-    text: str
-    sort: Sort
-    found_in: Literal["question", "answer"] = "question"
-    run_id: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Standalone:
-    """A question that needs no conversation to be understood, and what of the conversation is in it now."""
+    """What is asked in place of a question, and the earlier questions that it holds, the latest first."""
 
     question: str
-    carried: tuple[Carried, ...] = ()
+    follows: tuple[str, ...] = ()
 
 
 class Action(StrEnum):

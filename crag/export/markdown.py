@@ -19,7 +19,14 @@ from crag.messages.answers import (
     low_confidence_sentence,
     origin_text,
 )
-from crag.messages.wording import failure_sentence, outcome_sentence, scope_text, unnamed_sentence, weighed_sentence
+from crag.messages.wording import (
+    context_text,
+    failure_sentence,
+    outcome_sentence,
+    scope_text,
+    unnamed_sentence,
+    weighed_sentence,
+)
 from crag.text.addresses import ADDRESS, JOINER, UNFINISHED, break_addresses
 
 
@@ -75,7 +82,9 @@ def conversation(traces: Iterable[Trace]) -> str:
 def _about(trace: Trace) -> list[str]:
     """How the question came in, what was asked in its place, and of what."""
     asked = [f"Asked {escape_markdown(said)}"] if (said := origin_text(trace.via, trace.client)) else []
-    asked += [f"Asked as: {escape_markdown(trace.standalone)}"] if trace.standalone else []
+    if trace.context and trace.standalone:
+        label, words = context_text(trace.context)
+        asked.append(f"{label}: {escape_markdown(words)}")
     return asked + ([f"Asked of: {escape_markdown(scope_text(trace.scope))}"] if trace.scope else [])
 
 

@@ -54,7 +54,7 @@ def _question(trace: Trace) -> str:
     asked = f", asked of {scope_text(trace.scope)}" if trace.scope else to
     via = f", {said}" if (said := origin_text(trace.via, trace.client)) else ""
     if trace.standalone:
-        return f"A follow-up question{asked}{via}, rewritten to stand alone."
+        return f"A follow-up question{asked}{via}."
     return f"A question{asked}{via}."
 
 

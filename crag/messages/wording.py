@@ -34,7 +34,7 @@ _INSTEAD: dict[FallbackAction, str] = {
     "": "",
     "local evaluator": "The local evaluator graded instead.",
     "rewriter": "It is rewritten by {by} instead.",
-    "rules": "The question is made to stand alone by rules instead.",
+    "brackets": "The questions before it are asked with it instead.",
     "same query": "The library was not searched again.",
     "question": "The question itself is searched for.",
     "web": "{by} is asked instead.",
@@ -112,11 +112,16 @@ def scope_text(scope: ScopeResolved) -> str:
     return "; ".join([*named, *tags, *gone])
 
 
-def context_text(context: QuestionRewritten, name: Name = str) -> str:
-    """Who worded what is asked in place of a follow-up, and what it took over: "By rules. From the conversation: …"."""
-    who = {"rules": "By rules", "person": "In your words"}.get(context.by) or f"By {name(context.by)}"
-    said = [f"“{each.text}”{' (an answer)' if each.found_in == 'answer' else ''}" for each in context.carried]
-    return f"{who}. From the conversation: {', '.join(said)}." if said else f"{who}."
+def context_text(context: QuestionRewritten) -> tuple[str, str]:
+    """What is said of a follow-up, as its label and its words: "Follows on", and the questions that it follows on."""
+    return ("Follows on", "; ".join(context.follows)) if context.follows else ("Asked as", context.standalone)
+
+
+def worded_by(context: QuestionRewritten, name: Name = str) -> str:
+    """Who worded what is asked in place of a follow-up; nothing where nobody did."""
+    if context.follows:
+        return ""
+    return "In your words." if context.by == "person" else f"By {name(context.by)}."
 
 
 def web_origin(from_web: FromWeb) -> str:

@@ -24,8 +24,8 @@ from crag.core.types import Grade, RetrievedChunk, Step
 from crag.evaluation.grading import CachedStripGrader, GradeBatch, GradingService
 from crag.evaluation.llm import LLM
 from crag.evaluation.refinement import LlmStripSelector
+from crag.generation.conversation.brackets import BracketContextualizer
 from crag.generation.conversation.model import LlmContextualizer
-from crag.generation.conversation.rules import RuleContextualizer
 from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.llm import LlmGenerator
 from crag.generation.verification import CitationVerifier
@@ -126,7 +126,7 @@ def build_pipeline(
     evaluator, support = scorer, None
     if outside:
         evaluator, support = (GradingService(each, grades, checked, report) for each in outside)
-    rules = RuleContextualizer()
+    brackets = BracketContextualizer()
     rewriter = local.rewriter if isinstance(local.rewriter, KeywordRewriter) else GuardedRewriter(local.rewriter)
     rewriters = [LlmRewriter(chat), rewriter] if chat else [rewriter]
     webs = _webs(plan, config, meter, local.folder, problems)
@@ -156,7 +156,7 @@ def build_pipeline(
         rewriter=FallbackRewriter(rewriters, emitter),
         web=FallbackWeb(webs, emitter, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,
         generator=FallbackGenerator(writer, generator, emitter) if writer else generator,
-        contextualizer=FallbackContextualizer(LlmContextualizer(chat, rules), rules, emitter) if chat else rules,
+        contextualizer=FallbackContextualizer(LlmContextualizer(chat), brackets, emitter) if chat else brackets,
         verifier=CitationVerifier(scorer, support, meter.check),
         meter=meter,
         emitter=emitter,

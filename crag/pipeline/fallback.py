@@ -44,7 +44,7 @@ class FallbackContextualizer:
             made = used.standalone(question, history)
         except ProviderError as error:
             used = self._second
-            self._emitter.worked_around("contextualize", error, "rules", used.by)
+            self._emitter.worked_around("contextualize", error, "brackets", used.by)
             made = used.standalone(question, history)
         self.by = used.by
         return made

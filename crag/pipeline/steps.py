@@ -52,7 +52,7 @@ def contextualize(state: State, parts: RunContext) -> State:
             question=asked,
             standalone=made.question,
             by=by,
-            carried=made.carried,
+            follows=made.follows,
             after=history[-1].run_id if history else "",
             at=parts.now(),
         )

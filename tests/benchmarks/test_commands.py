@@ -31,7 +31,7 @@ COMMANDS = {
     "attacks": "--only filters",
     "backup": "--chunks 200 --seconds 1 --print",
     "chunking": "",
-    "conversation": "--rules --limit 2",
+    "conversation": "--no-model --limit 2",
     "conversation_page": "--reruns 3",
     "evaluator": "--limit 4 --skip-t5",
     "explorer": "--vectors 500 --files 20",

@@ -142,9 +142,9 @@ def test_a_question_follows_on_a_stored_run(tmp_path: Path, library: Path) -> No
     id = parts(first)[1]["run_id"]
     second = crag("ask", "And in FY 2016?", *own, "--after", id, "--json")
     record = parts(second)[1]
-    assert record["asked_as"] == "What was hiring manager satisfaction in FY 2016?" and record["after"] == id
+    assert record["asked_as"] == "And in FY 2016? (What was hiring manager satisfaction?)" and record["after"] == id
     third = crag("ask", "And in FY 2017?", *own, "--after", record["run_id"])
-    assert "Asked as: What was hiring manager satisfaction in FY 2017?" in third.err and "--after" in third.err
+    assert "Follows on: And in FY 2016?; What was hiring manager satisfaction?" in third.err and "--after" in third.err
     gone = crag("ask", "And in FY 2015?", *own, "--after", "nothing")
     assert gone.code == 1 and "There is no run" in gone.err
 

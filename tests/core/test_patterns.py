@@ -15,7 +15,7 @@ from crag.evaluation.strip_dependencies import needs
 from crag.evaluation.strips import StripRefiner
 from crag.export.markdown import escape_markdown
 from crag.generation.citations import literal, quotable, split_cited_sentences, with_mark
-from crag.generation.conversation.followup_detection import follows_on, names
+from crag.generation.conversation.followup_detection import follows_on
 from crag.generation.lists import head_lines, list_end
 from crag.generation.subjects import names_of, subjects_of
 from crag.index.lexical import stems
@@ -81,7 +81,6 @@ READERS: dict[str, Callable[[str], object]] = {
     "figures": numbers_in,
     "keywords": keywords,
     "follows on": follows_on,
-    "names of a question": names,
     "stems": stems,
     "markup": plain_markup,
     "escaped": escape_markdown,

@@ -15,7 +15,6 @@ from crag.core.types import (
     Aggregation,
     Answer,
     Call,
-    Carried,
     Citation,
     Decision,
     Grade,
@@ -66,8 +65,8 @@ RUN: list[ev.Event] = [
     ev.QuestionRewritten(
         question="And in 2018?",
         standalone="What was it in 2018?",
-        by="rules",
-        carried=(Carried(text="it", sort="name", run_id="r0"),),
+        by="brackets",
+        follows=("What was it?",),
         after="r0",
         at=0.05,
     ),

@@ -13,8 +13,9 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Exchange
 from crag.engine import Engine
+from crag.generation.conversation.brackets import BracketContextualizer
+from crag.generation.conversation.history import leading_to
 from crag.generation.conversation.model import LlmContextualizer
-from crag.generation.conversation.rules import RuleContextualizer, leading_to
 from crag.index.embedded import EmbeddedIndex
 from crag.pipeline.fallback import FallbackContextualizer
 from crag.pipeline.graph import run_graph
@@ -34,10 +35,11 @@ def asked(engine: Engine, question: str, **given: object) -> Trace:
 
 def test_a_follow_up_is_retrieved_for_graded_and_answered_as_it_was_meant(engine: Engine) -> None:
     trace = asked(engine, "And in 2018?", history=[BEFORE])
-    meant = "How long did hiring take in 2018?"
+    meant = "And in 2018? (How long did hiring take?)"
     assert (trace.question, trace.standalone, trace.meant) == ("And in 2018?", meant, meant)
     assert trace.rounds[0].query == meant and trace.steps[0].step == "contextualize"
-    assert trace.context is not None and (trace.context.by, trace.context.after) == ("rules", "first")
+    assert trace.context is not None and (trace.context.by, trace.context.after) == ("brackets", "first")
+    assert trace.context.follows == (QUESTION,)
     stored = engine.library().runs
     assert stored.trace(trace.run_id).context == trace.context
     assert stored.latest(1)[0].question == meant, "out of the conversation, that is what it was"
@@ -67,21 +69,26 @@ def test_what_a_person_words_is_asked_in_place_of_the_question(engine: Engine) -
 
 def run_with(reply: object) -> Trace:
     case = Case("balanced", [GOOD], web=FixedWeb(texts=WEB))
-    rules, emitter = RuleContextualizer(), case.parts.emitter
-    model = LlmContextualizer(FakeChat(reply=lambda messages: reply), rules)  # type: ignore[arg-type, return-value]
-    parts = replace(case.parts, contextualizer=FallbackContextualizer(model, rules, emitter))
+    brackets, emitter = BracketContextualizer(), case.parts.emitter
+    model = LlmContextualizer(FakeChat(reply=lambda messages: reply))  # type: ignore[arg-type, return-value]
+    parts = replace(case.parts, contextualizer=FallbackContextualizer(model, brackets, emitter))
     return Trace.from_events([case.events[0], *run_graph("And in 2018?", parts, [BEFORE])])
 
 
-def test_a_model_words_it_and_where_it_fails_or_is_unfit_the_rules_do_and_it_is_said() -> None:
+def test_a_model_words_it_and_where_it_fails_or_is_unfit_the_brackets_do_and_it_is_said() -> None:
     said = run_with("How long did hiring take in 2018?")
     assert said.context is not None and said.context.by == "fake:chat" and not said.failures
     for reply in ("Hiring took 92 days in 2018.", UnreachableError("can't be reached.", who="fake:chat")):
         trace = run_with(reply)
-        assert trace.context is not None and trace.context.by == "rules"
-        assert trace.meant == "How long did hiring take in 2018?"
+        assert trace.context is not None and trace.context.by == "brackets"
+        assert trace.meant == "And in 2018? (How long did hiring take?)"
         [failure] = trace.failures
-        assert (failure.step, failure.instead, failure.by, failure.fatal) == ("contextualize", "rules", "rules", False)
+        assert (failure.step, failure.instead, failure.by, failure.fatal) == (
+            "contextualize",
+            "brackets",
+            "brackets",
+            False,
+        )
 
 
 # How many calls of ours lead from a question to the index: readers follow each of them

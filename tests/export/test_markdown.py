@@ -60,7 +60,7 @@ def test_a_kept_web_page_and_recognised_text_are_said():
 def test_a_conversation_keeps_the_footnotes_of_its_turns_apart_and_says_what_was_asked_as():
     first, second = Trace.from_events(events()), Trace.from_events(approved())
     context = QuestionRewritten(
-        question=second.question, standalone="When was the bridge in Ulm opened?", by="rules", at=0
+        question=second.question, standalone="When was the bridge in Ulm opened?", by="gpt", at=0
     )
     said = markdown.conversation([first, replace(second, context=context)])
     assert said.startswith("# Conversation\n") and said.count("\n## ") == 2

@@ -17,7 +17,6 @@ from tests.support.sizes import thinned
 
 BUILT = {
     "crag/admin/backups.py: f'{begins}": "re.compile(rf'crag-a-{_STAMP}\\.zip')",
-    "crag/generation/conversation/rules.py: f'\\\\b{preposition}": "re.compile(r'\\bas of (?:the )?', re.IGNORECASE)",
     "crag/retrieval/rewriting.py: f'\\\\b{re.escape(_stem(word))}": "re.compile(r'\\baa')",
     "crag/generation/citations.py: f'(?<!\\\\w){re.escape(wanted)}": "re.compile(r'(?<!\\w)a\\ a(?!\\w)')",
     "crag/text/injection.py: form": "_rules()",

@@ -19,7 +19,7 @@ from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Exchange
-from crag.generation.conversation.rules import EXCHANGES, leading_to
+from crag.generation.conversation.history import EXCHANGES, leading_to
 from crag.pipeline.libraries import close_interrupted_runs
 from crag.pipeline.request import check_question
 from crag.pipeline.resolve import ProviderPlan

@@ -231,7 +231,7 @@ def _follow_ups() -> None:
         "Use the conversation for follow-ups",
         value=tab.choices().follows,
         key="follow-ups",
-        help="“And in 2018?” is completed from earlier questions; the completed question is shown below yours. "
+        help="“And in 2018?” is asked together with the questions it follows on; these are shown below yours. "
         "Off: each question is asked exactly as you type it.",
     )
 

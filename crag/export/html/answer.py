@@ -34,7 +34,7 @@ from crag.messages.answers import (
     origin_text,
     weakness_text,
 )
-from crag.messages.wording import context_text, failure_sentence, remark_sentence, scope_text, web_origin
+from crag.messages.wording import context_text, failure_sentence, remark_sentence, scope_text, web_origin, worded_by
 
 _MARK = re.compile(r"\[(\d{1,3})\]([.,;:!?]*)")
 """A citation mark, and the punctuation that must not be torn from it at a line's end."""
@@ -368,13 +368,12 @@ def flag_of(check: SentenceCheck, known: Collection[int]) -> Flag | None:
 
 
 def _asked_as(trace: Trace) -> Html:
-    """The question in effect, and where it comes from; nothing of a question that was asked as typed."""
+    """What a follow-up follows on, or its wording and whose that is; nothing of a question that was asked as typed."""
     if trace.context is None or not trace.standalone:
         return Html()
-    return h.div[
-        h.div[h.span("tag")["Asked as"], " ", h.span("as")[trace.standalone]],
-        h.div("small")[context_text(trace.context, name_in_sentence)],
-    ]
+    label, said = context_text(trace.context)
+    by = worded_by(trace.context, name_in_sentence)
+    return h.div[h.div[h.span("tag")[label], " ", h.span("as")[said]], by and h.div("small")[by]]
 
 
 def _handed_over(trace: Trace, held: SavedPages | None = None) -> Html:

@@ -26,6 +26,7 @@ from crag.ingest.reader import render_page
 from crag.messages.answers import calculation_text, check_sentence, conflict_sentences
 from crag.messages.slide_sentences import describe_slide, outcomes
 from crag.messages.slides import Kind, Slide, build_slides, shown_sources, sift_strips, thresholds, used_pages
+from crag.messages.wording import context_text
 from crag.storage.library import Library
 from crag.text.formats import format_score
 
@@ -251,9 +252,12 @@ def picture(slide: Slide, trace: Trace, pictures: Pictures) -> Html:
 
 
 def _question(trace: Trace) -> Html:
-    long = len(trace.meant) > _LONG_QUESTION
-    asked = h.p("asked long" if long else "asked")[trace.meant]
-    return h.fragment(trace.standalone and h.p("of typed")[f"“{trace.question}”"], asked)
+    context = trace.context
+    typed = bool(context and context.follows)
+    shown = trace.question if typed else trace.meant
+    above = ": ".join(context_text(context)) if context and typed else f"“{trace.question}”"
+    asked = h.p("asked long" if len(shown) > _LONG_QUESTION else "asked")[shown]
+    return h.fragment(trace.standalone and h.p("of typed")[above], asked)
 
 
 def _query(question: str, query: str) -> Html:

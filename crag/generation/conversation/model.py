@@ -8,9 +8,17 @@ from collections.abc import Iterable, Sequence
 from crag.core.errors import ReplyError
 from crag.core.protocols import Chat
 from crag.core.types import Exchange, Standalone
-from crag.generation.conversation.followup_detection import follows_on, names, periods
-from crag.generation.conversation.rules import RuleContextualizer, find_carried, recent
+from crag.generation.conversation.brackets import BracketContextualizer
+from crag.generation.conversation.followup_detection import (
+    OPENED,
+    YEAR_AFTER,
+    YEAR_BEFORE,
+    follows_on,
+    without_courtesy,
+)
+from crag.generation.conversation.history import recent
 from crag.text.injection import fence, fence_text
+from crag.text.names import names_in
 from crag.text.words import FUNCTION_WORDS, SEARCH_STOP_WORDS, stem, words
 
 MAX_TOKENS = 120
@@ -34,27 +42,27 @@ Rewritten: When was the lighthouse on Bell Rock built?"""
 
 
 class LlmContextualizer:
-    """Asks the model only where the rules see a follow-up, so that a question that stands alone stays as it is."""
+    """Asks the model only of a follow-up, so that a question that stands alone stays as it is."""
 
-    def __init__(self, chat: Chat, rules: RuleContextualizer) -> None:
-        self._chat, self._rules = chat, rules
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
         self.by = chat.id
 
     def standalone(self, question: str, history: Sequence[Exchange]) -> Standalone:
         """Raises ProviderError where the model fails, or its reply is no such question. `by` says who worded it."""
-        known = recent(history)
+        bracketed = BracketContextualizer().standalone(question, history)
         self.by = self._chat.id
-        if not known or not follows_on(question):
-            self.by = self._rules.by
-            return Standalone(question=question)
+        if not bracketed.follows:
+            self.by = BracketContextualizer.by
+            return bracketed
+        known = recent(history)
         written = self._chat.text(
             [("system", INSTRUCTIONS), ("human", _request(question, known))], max_tokens=MAX_TOKENS
         )
         made = _line(written)
-        ours = self._rules.standalone(question, history).question
-        if not made or _unfit(made, question, ours, known):
+        if not made or _unfit(made, question, bracketed.question, known):
             raise ReplyError("wrote no question that says the same alone.", who=self._chat.id)
-        return Standalone(question=made, carried=find_carried(question, made, known))
+        return Standalone(question=made)
 
 
 def _request(question: str, known: Sequence[Exchange]) -> str:
@@ -75,22 +83,20 @@ def _line(written: str) -> str:
     return ""
 
 
-def _unfit(made: str, question: str, ours: str, known: Sequence[Exchange]) -> bool:
+def _unfit(made: str, question: str, bracketed: str, known: Sequence[Exchange]) -> bool:
     """Whether it says what nobody said, leaves out what was asked, or still can't be understood alone.
 
-    `ours` is what the rules make of the question: a year that it says, "the year before", may stand in the reply.
+    `bracketed` has the year that "the year before" is, which may stand in the reply.
     """
-    there = _stems([question, ours, *(text for each in known for text in (each.question, each.answer))])
-    asked = _stems([re.sub(r"\b(?:the|a) \w+ (?:before|after|earlier|later)\b|\bprevious year\b", "", question)])
-    new = _stems([made])
-    invented = {each for each in new - there - _STOPS if any(letter.isdigit() for letter in each)}
-    named = {stem(word) for each in names(made) for word in words(each.text)} - there - _STOPS
-    if invented or named or len(new - there - _STOPS) > NEW_WORDS:
+    there = _stems([question, bracketed, *(text for each in known for text in (each.question, each.answer))])
+    asked = without_courtesy(question)
+    asked = YEAR_AFTER.sub("", YEAR_BEFORE.sub("", asked[OPENED.match(asked).end() :]))  # type: ignore[union-attr]
+    meant, new = _stems([asked]) - _STOPS, _stems([made])
+    figures = {each for each in new if any(map(str.isdigit, each))}
+    names = _stems(name.text for name in names_in(made))
+    if (figures | names) - there - _STOPS or len(new - there - _STOPS) > NEW_WORDS or not meant <= new:
         return True
-    own = {period.text[-4:] for period in periods(question)}
-    if not (asked - _STOPS - _OPENING) <= new or not all(year in made for year in own):
-        return True
-    return follows_on(made) or new - _STOPS <= asked or words(made) in [words(each.question) for each in known]
+    return follows_on(made) or new - _STOPS <= meant or words(made) in [words(each.question) for each in known]
 
 
 def _stems(texts: Iterable[str]) -> set[str]:
@@ -98,4 +104,3 @@ def _stems(texts: Iterable[str]) -> set[str]:
 
 
 _STOPS = {stem(word) for word in FUNCTION_WORDS | SEARCH_STOP_WORDS}
-_OPENING = {stem(word) for word in "and but so or also plus then ok okay what how about of same".split()}

@@ -23,7 +23,7 @@ from crag.core.trace import Trace
 from crag.core.types import Exchange
 from crag.export.explanations import MissRecord
 from crag.export.records import EventRecord, RunRecord
-from crag.generation.conversation.rules import leading_to
+from crag.generation.conversation.history import leading_to
 from crag.integrations.calls import Call, in_turn
 from crag.integrations.http.models import DEFAULT_STRATEGY
 from crag.integrations.http.problems import Problem, problem_of

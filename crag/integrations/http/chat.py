@@ -16,7 +16,7 @@ from crag.core.trace import Trace
 from crag.core.types import Answer, Citation, Exchange
 from crag.export.markdown import Harmless, closing, extract_answer, opening
 from crag.export.records import Outcome, describe_outcome
-from crag.generation.conversation.rules import exchanges_of
+from crag.generation.conversation.history import exchanges_of
 from crag.integrations.http.ask import (
     EVENTS,
     Run,

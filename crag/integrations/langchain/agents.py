@@ -25,7 +25,7 @@ from crag.core.types import Citation, Exchange, OutputMode
 from crag.engine import QUESTION_CHARS, Engine
 from crag.export.markdown import Harmless
 from crag.export.records import RunRecord
-from crag.generation.conversation.rules import ANSWER_CHARS, exchanges_of
+from crag.generation.conversation.history import ANSWER_CHARS, exchanges_of
 from crag.integrations.langchain.evidence import FAILED, context, correction
 from crag.integrations.langchain.runs import AgentRuns, Ended, Searched, Workspace
 from crag.integrations.langchain.state import CragState, Injected

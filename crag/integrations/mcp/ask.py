@@ -19,7 +19,7 @@ from crag.core.types import Chunk, Citation, Grade, RetrievedChunk, Step, Strip
 from crag.export.explanations import MissRecord
 from crag.export.markdown import turn
 from crag.export.records import StripRecord, describe_grade, describe_hit, describe_outcome
-from crag.generation.conversation.rules import leading_to
+from crag.generation.conversation.history import leading_to
 from crag.integrations.calls import in_turn
 from crag.integrations.mcp.library import Names, Tags, Where
 from crag.integrations.mcp.request import (
@@ -41,7 +41,7 @@ from crag.pipeline.request import QUESTION_CHARS
 from crag.text.injection import fence_text, quote_for_model
 
 _STEPS: dict[Step, str] = {
-    "contextualize": "Makes the question stand alone.",
+    "contextualize": "Puts the question in its context.",
     "retrieve": "Searches the documents.",
     "evaluate": "Grades what was found.",
     "act": "Decides.",

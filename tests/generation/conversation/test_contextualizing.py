@@ -1,4 +1,4 @@
-"""A follow-up made to stand alone by rules: what is carried over, from where, and when nothing is."""
+"""A follow-up with the questions before it, worded by a model where there is one; and which questions are none."""
 
 import json
 from pathlib import Path
@@ -11,78 +11,78 @@ from crag.core import events as ev
 from crag.core.errors import NotFoundError, ReplyError
 from crag.core.trace import Trace
 from crag.core.types import Answer, Exchange
+from crag.generation.conversation.brackets import BracketContextualizer
 from crag.generation.conversation.followup_detection import follows_on
+from crag.generation.conversation.history import ANSWER_CHARS, EXCHANGES, QUESTION_CHARS, leading_to, recent
 from crag.generation.conversation.model import LlmContextualizer
-from crag.generation.conversation.rules import (
-    ANSWER_CHARS,
-    EXCHANGES,
-    QUESTION_CHARS,
-    RuleContextualizer,
-    leading_to,
-    recent,
-)
 from crag.testing.fakes import FakeChat
+from tests.generation.conversation.complete_questions import COMPLETE, FOLLOWING
 
 NIKE = Exchange(question="What were Nike's revenues in fiscal 2021?", answer="44,538 million", run_id="nike")
-WAUSAU = Exchange(question="Why did the airplane skid off the runway at Wausau?", answer="packed snow", run_id="w")
 ACT = Exchange(
     question="Which president signed the Civil Service Act of 1883?", answer="Chester A. Arthur", run_id="act"
 )
 
 
 def made(question, *history):
-    return RuleContextualizer().standalone(question, history).question
+    return BracketContextualizer().standalone(question, history).question
+
+
+def chained(*questions):
+    """What each question becomes after those before it."""
+    history = []
+    for each in questions:
+        history.append(Exchange(question=made(each, *history), answer="an answer"))
+    return [each.question for each in history]
 
 
 @pytest.mark.parametrize(
     ("question", "before", "expected"),
     [
-        ("And in fiscal 2019?", NIKE, "What were Nike's revenues in fiscal 2019?"),
-        ("And the year before?", NIKE, "What were Nike's revenues in fiscal 2020?"),
-        ("What about net income?", NIKE, "What were Nike's net income in fiscal 2021?"),
-        ("How many stores does it have?", NIKE, "How many stores does Nike have in fiscal 2021?"),
-        ("When was that?", WAUSAU, "When did the airplane skid off the runway at Wausau?"),
-        ("When did he sign it?", ACT, "When did Chester A. Arthur sign the Civil Service Act of 1883?"),
+        ("When was that?", ACT, f"When was that? ({ACT.question})"),
+        ("By whom?", ACT, f"By whom? ({ACT.question})"),
+        ("And the one of Moss?", NIKE, f"And the one of Moss? ({NIKE.question})"),
+        ("How many stores does it have?", NIKE, f"How many stores does it have? ({NIKE.question})"),
+        ("Thanks for clarifying. And net income?", NIKE, f"And net income? ({NIKE.question})"),
+        ("And in fiscal 2019?", NIKE, "And in fiscal 2019? (What were Nike's revenues?)"),
+        ("And the year before?", NIKE, "And in 2020? (What were Nike's revenues?)"),
+        ("What about the following year?", NIKE, "What about in 2022? (What were Nike's revenues?)"),
     ],
 )
-def test_what_is_left_out_comes_from_the_question_before(question, before, expected):
+def test_a_follow_up_holds_the_question_before_and_one_period(question, before, expected):
     assert made(question, before) == expected
+    assert before.answer not in expected, "with the answer before it, right passages score lower"
 
 
-LIKE_THIS = Exchange(question="Apart from gravity, what holds the universe together?", answer="", run_id="u")
-
-
-@pytest.mark.parametrize(
-    ("question", "before", "expected"),
-    [
-        (
-            "When did it begin?",
-            LIKE_THIS,
-            "When did it begin, regarding Apart from gravity, what holds the universe together?",
-        ),
-        ("Thanks for clarifying. And the year before?", NIKE, "What were Nike's revenues in fiscal 2020?"),
-    ],
-)
-def test_a_clause_takes_no_pronouns_place_and_courtesy_is_left_out(question, before, expected):
-    assert made(question, before) == expected
-
-
-@pytest.mark.parametrize("question", ["ok, diversified is good.", "But I heard on-premises storage was an option."])
-def test_a_statement_is_left_as_it_is(question):
-    assert made(question, NIKE) == question
-
-
-def test_what_was_carried_over_names_its_exchange():
-    found = RuleContextualizer().standalone("When did he sign it?", [NIKE, ACT]).carried
-    assert [(each.text, each.sort, each.found_in, each.run_id) for each in found] == [
-        ("Chester A. Arthur", "name", "answer", "act"),
-        ("Civil Service Act of 1883", "name", "question", "act"),
+def test_a_chain_holds_the_question_before_and_the_one_that_stands_alone():
+    assert chained(NIKE.question, "And net income?", "Why did it rise?", "And in 2019?", "And the year before?") == [
+        NIKE.question,
+        f"And net income? ({NIKE.question})",
+        f"Why did it rise? (And net income?; {NIKE.question})",
+        "And in 2019? (Why did it rise?; What were Nike's revenues?)",
+        "And in 2018? (What were Nike's revenues?)",
     ]
+    assert chained(NIKE.question, "And net income?", ACT.question)[-1] == ACT.question
+    [*_, found] = [BracketContextualizer().standalone("Why?", [Exchange(question="And it? (Is it (the dog) old?)")])]
+    assert found.follows == ("And it?", "Is it (the dog) old?")
 
 
-@pytest.mark.parametrize("question", ["OK", "And?", "So, ok.", "What about?"])
-def test_words_that_open_a_follow_up_and_say_nothing_more_are_left_as_they_are(question):
+@pytest.mark.parametrize(
+    "question", ["ok, diversified is good.", "But I heard on-premises storage was an option.", "OK", "And?", "So, ok."]
+)
+def test_a_statement_and_words_that_say_nothing_more_are_left_as_they_are(question):
     assert made(question, NIKE) == question
+
+
+@pytest.mark.parametrize(("before", "question"), COMPLETE)
+def test_a_question_that_stands_alone_is_asked_as_typed_whatever_went_before(before, question):
+    for history in ([Exchange(question=before, answer="5")], [NIKE], [NIKE, ACT, Exchange(question=before)]):
+        found = BracketContextualizer().standalone(question, history)
+        assert (found.question, found.follows) == (question, ())
+
+
+def test_of_follow_ups_of_other_kinds_nearly_all_are_seen():
+    assert [question for _, question in FOLLOWING if not follows_on(question)] == ["More than planned?"]
 
 
 def test_of_a_thousand_turns_the_latest_few_are_looked_at_to_a_budget():
@@ -90,13 +90,14 @@ def test_of_a_thousand_turns_the_latest_few_are_looked_at_to_a_budget():
     found = recent(history)
     assert len(found) == EXCHANGES and found[-1].question == history[-1].question[:QUESTION_CHARS]
     assert all(len(each.answer) <= ANSWER_CHARS for each in found)
+    assert len(made("Why?", *history)) < 400
 
 
 @given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=40))
 def test_any_text_gives_a_question_and_never_an_error(question, before, answer):
     history = [NIKE, Exchange(question=before, answer=answer)]
-    found = RuleContextualizer().standalone(question, history)
-    assert found.question == question or found.question.endswith("?")
+    found = BracketContextualizer().standalone(question, history)
+    assert found.question == question or found.question.endswith("?)")
 
 
 def test_a_conversation_is_followed_back_over_runs_that_failed_or_are_gone():
@@ -104,7 +105,7 @@ def test_a_conversation_is_followed_back_over_runs_that_failed_or_are_gone():
         started = ev.RunStarted(
             run_id=id, question=f"{id}?", strategy="s", settings={}, workspace="w", started_at="now"
         )
-        context = ev.QuestionRewritten(question=f"{id}?", standalone=f"{id}?", by="rules", after=after, at=0)
+        context = ev.QuestionRewritten(question=f"{id}?", standalone=f"{id}?", by="brackets", after=after, at=0)
         ended = (
             ev.Failed(step="answer", cause="c", remedy="r", fatal=True, at=1)
             if failed
@@ -168,7 +169,7 @@ def test_no_question_of_the_committed_sets_that_stands_alone_is_taken_for_a_foll
 
 def asking(reply):
     chat = FakeChat(reply=lambda messages: reply)
-    return LlmContextualizer(chat, RuleContextualizer()), chat
+    return LlmContextualizer(chat), chat
 
 
 @pytest.mark.parametrize(
@@ -184,7 +185,7 @@ def test_a_reply_of_what_was_said_is_asked(question, reply):
     model, _ = asking(reply)
     made = model.standalone(question, [NIKE])
     assert made.question.startswith(("What were Nike's", "Why were Nike's")) and model.by == "fake:chat"
-    assert ("Nike", "nike") in [(each.text, each.run_id) for each in made.carried]
+    assert made.follows == ()
 
 
 @pytest.mark.parametrize(
@@ -208,7 +209,7 @@ def test_the_model_is_not_asked_of_a_question_that_stands_alone():
     model, chat = asking("What were Nike's revenues in fiscal 2019?")
     question = "What were Boeing's total revenues in 2022?"
     assert model.standalone(question, [NIKE]).question == question
-    assert chat.asked == [] and model.by == "rules"
+    assert chat.asked == [] and model.by == "brackets"
 
 
 def test_the_conversation_is_told_as_data_and_cut_to_its_budget():

@@ -183,8 +183,8 @@ def test_an_agent_that_loops_is_bounded(engine: Engine) -> None:
 def test_a_follow_up_is_asked_as_what_it_means_in_the_thread(engine: Engine) -> None:
     agent = agent_of(told_model(), CragMiddleware(engine, workspace="acme"), checkpointer=InMemorySaver())
     asked(agent, config=THREAD)
-    assert asked(agent, "And in 2018?", config=THREAD)["crag"]["asked_as"] == "How long did hiring take in 2018?"
-    assert asked(agent, "And in 2017?", config=THREAD)["crag"]["asked_as"] == "How long did hiring take in 2017?"
+    assert asked(agent, "And in 2018?", config=THREAD)["crag"]["asked_as"] == "And in 2018? (How long did hiring take?)"
+    assert asked(agent, "And in 2017?", config=THREAD)["crag"]["asked_as"] == "And in 2017? (How long did hiring take?)"
     assert asked(agent, "Who examined twelve programs?", config=THREAD)["crag"]["asked_as"] == ""
 
 

@@ -75,7 +75,7 @@ def test_a_question_follows_on_a_run_and_is_asked_of_some_documents_alone(
 ) -> None:
     first = ask(client, question="How many people did the agency hire in 2019?")
     then = ask(client, question="And in 2018?", after=first["run_id"])
-    assert then["asked_as"] == "How many people did the agency hire in 2018?"
+    assert then["asked_as"] == "And in 2018? (How many people did the agency hire?)"
     assert then["after"] == first["run_id"]
     only = ask(client, documents=["report.pdf"], where="pages > 1")
     assert only["asked_of"]["documents"] == ["report.pdf"]

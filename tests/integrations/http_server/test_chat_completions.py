@@ -126,7 +126,7 @@ def test_a_follow_up_is_asked_as_what_it_means_and_footnotes_sent_back_are_no_wo
     first = "How many people did the agency hire in 2019?"
     answer = post(client, first)["choices"][0]["message"]["content"]
     found = post(client, first, answer, "And in 2018?", "Nothing is known.", "And in 2017?")
-    assert found["crag"]["asked_as"] == "How many people did the agency hire in 2017?"
+    assert found["crag"]["asked_as"] == "And in 2017? (How many people did the agency hire?)"
     assert post(client, ASKED)["crag"]["asked_as"] is None
 
 
