@@ -12,6 +12,7 @@ from crag.core.settings import Settings
 from crag.core.types import UNMET, Answer, Calculation, Chunk, Citation, Passage, QuotedAnswer, Strip, WebPage
 from crag.generation.arithmetic import Worked, work_out
 from crag.generation.citations import abstention, build_citation, pieces_of, quotable, usable_of, with_mark
+from crag.generation.conversation.brackets import own_words
 from crag.generation.formulas import asks_arithmetic, formula_of
 from crag.generation.ground import with_differing
 from crag.generation.lookup import FoundCell, Lookup, has_cell, look_up
@@ -152,7 +153,7 @@ class ExtractiveGenerator:
         ranked = sorted(units, key=best_first)
         if unsettled and self._reader is not None and settings.short_answer < 1:
             places = [(unit.strip, unit.start, unit.end) for unit in ranked]
-            surest = find_words(question, places, sources, self._reader)
+            surest = find_words(own_words(question), places, sources, self._reader)
             if surest and lookup and _stands_for_cell(surest, lookup, sources):
                 surest = None
             if surest and _stands_for_result(question, surest, sources):
@@ -204,7 +205,7 @@ class ExtractiveGenerator:
             confidence=surest.confidence if surest else None,
             unnamed=len(whole.unnamed),
         )
-        return self._grader.grade_answer(question, answer)
+        return self._grader.grade_answer(own_words(question), answer)
 
     def _units(self, question: str, strips: Sequence[Strip], floor: float) -> tuple[list[Unit], float | None]:
         """All that may be quoted, short strips whole, long ones by sentence; and the best score a sentence was given.

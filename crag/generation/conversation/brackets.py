@@ -19,7 +19,7 @@ from crag.generation.periods import group_periods, move_years
 
 LONGEST = 300
 """Characters of an earlier question that are held."""
-_PARTED = "; "
+_OPENS, _PARTED, _CLOSES = "? (", "; ", "?)"
 
 
 class BracketContextualizer:
@@ -36,10 +36,16 @@ class BracketContextualizer:
         return Standalone(question=f"{asked}? ({_PARTED.join(held)})", follows=tuple(earlier))
 
 
+def own_words(question: str) -> str:
+    """A question without the earlier ones that it holds in brackets: what is to be answered."""
+    latest, opened, held = question.strip().partition(_OPENS)
+    return f"{latest}?" if opened and held.endswith(_CLOSES) else question
+
+
 def earlier_questions(before: str) -> list[str]:
     """The question before, and the one that stands alone at the beginning of its chain, which it holds in brackets."""
-    latest, opened, held = before.strip().partition("? (")
-    found = [latest, *held[:-1].split(_PARTED)] if opened and held.endswith("?)") else [before]
+    latest, opened, held = before.strip().partition(_OPENS)
+    found = [latest, *held[:-1].split(_PARTED)] if opened and held.endswith(_CLOSES) else [before]
     cut = [f"{' '.join(each.split())[:LONGEST].rstrip('?!. ')}?" for each in found]
     return cut if len(cut) < 2 else [cut[0], cut[-1]]
 

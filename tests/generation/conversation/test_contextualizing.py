@@ -9,13 +9,16 @@ from hypothesis import strategies as st
 
 from crag.core import events as ev
 from crag.core.errors import NotFoundError, ReplyError
+from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Answer, Exchange
-from crag.generation.conversation.brackets import BracketContextualizer
+from crag.generation.conversation.brackets import BracketContextualizer, own_words
 from crag.generation.conversation.followup_detection import follows_on
 from crag.generation.conversation.history import ANSWER_CHARS, EXCHANGES, QUESTION_CHARS, leading_to, recent
 from crag.generation.conversation.model import LlmContextualizer
-from crag.testing.fakes import FakeChat
+from crag.generation.extractive import ExtractiveGenerator
+from crag.testing.contracts import strip_of
+from crag.testing.fakes import FakeChat, ScriptedReader, chunk_of
 from tests.generation.conversation.complete_questions import COMPLETE, FOLLOWING
 
 NIKE = Exchange(question="What were Nike's revenues in fiscal 2021?", answer="44,538 million", run_id="nike")
@@ -65,6 +68,18 @@ def test_a_chain_holds_the_question_before_and_the_one_that_stands_alone():
     assert chained(NIKE.question, "And net income?", ACT.question)[-1] == ACT.question
     [*_, found] = [BracketContextualizer().standalone("Why?", [Exchange(question="And it? (Is it (the dog) old?)")])]
     assert found.follows == ("And it?", "Is it (the dog) old?")
+
+
+def test_the_words_that_answer_are_read_for_the_follow_up_and_not_for_the_question_before():
+    text = "Chester A. Arthur signed the act on January 16, 1883."
+    chunk = chunk_of(text)
+    reader = ScriptedReader({"January 16, 1883": 0.9})
+    asked = made("When was that?", ACT)
+    *_, answer = ExtractiveGenerator(reader=reader).answer(
+        asked, [strip_of(chunk, text, 0.9)], {chunk.id: chunk}, Settings()
+    )
+    assert {question for question, _ in reader.asked} == {"When was that?"} and answer.brief == "January 16, 1883"
+    assert own_words(ACT.question) == ACT.question and own_words("Is it (the dog)?") == "Is it (the dog)?"
 
 
 @pytest.mark.parametrize(
