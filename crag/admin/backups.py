@@ -36,7 +36,7 @@ from crag.admin.audit import AuditLog
 from crag.admin.store import FILE, TEAMS, open_store
 from crag.core import __version__
 from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, StorageError
-from crag.index.manifest import sync
+from crag.index.stamp import sync
 from crag.storage import store
 from crag.storage.data_dir import RESTORING, DataDirLock, adding, alone, put_back, swap
 from crag.storage.places import DataFolder, check_workspace_name

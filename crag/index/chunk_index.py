@@ -65,8 +65,9 @@ class Candidates:
 class ChunkIndex(Protocol):
     """Finds the chunks of one library. Thread-safe.
 
-    `add` and `delete` are taken back by a crash until `commit`, which makes all since the last one searchable at once,
-    here and after the next start. Doing either again changes nothing: what is added again replaces what was there.
+    `add` and `delete` are taken back by a crash until `commit`, which makes all since the last one searchable at once.
+    After the next start the generation may be an earlier one: what came after it is added and deleted again. A chunk
+    that is there already stays as it is.
 
     Every method raises IndexUnavailableError where the index can't be reached or can't be read; the records are whole
     then, and it can be filled again from them.
@@ -88,7 +89,7 @@ class ChunkIndex(Protocol):
         ...
 
     def add(self, batches: Sequence[Batch]) -> None:
-        """Take chunks in. A document may come in several batches; its numbers are new, or replace the same ones."""
+        """Take chunks in. A document may come in several batches; a number stands for the same chunk each time."""
         ...
 
     def delete(self, documents: Sequence[int]) -> None:
@@ -96,7 +97,7 @@ class ChunkIndex(Protocol):
         ...
 
     def commit(self, generation: int) -> None:
-        """Make what was added and deleted since the last commit lasting and searchable, and note the generation."""
+        """Make what was added and deleted since the last commit searchable, and note the generation."""
         ...
 
     def clear(self) -> None:

@@ -7,17 +7,17 @@ import struct
 import unicodedata
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tantivy
 from tantivy import Filter, Occur, Query, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
-from crag.index.chunk_index import Numbers, Scores
-from crag.index.manifest import IndexCorruptError
+from crag.index.chunk_index import Batch, Numbers, Scores
+from crag.index.stamp import IndexCorruptError
 from crag.text.words import few_marks
 
 _LONGEST = 200
@@ -61,14 +61,9 @@ class Searcher:
 
     searcher: tantivy.Searcher
 
-    @property
-    def size(self) -> int:
-        """How many chunks it knows."""
-        return self.searcher.num_docs
-
-    def numbers(self) -> Numbers:
-        """All chunks whose words are there."""
-        hits = self.searcher.search(Query.all_query(), max(self.size, 1), count=False).hits
+    def numbers(self, documents: Numbers, most: int) -> Numbers:
+        """At most this number of the chunks of these documents whose words are there."""
+        hits = self.searcher.search(only(documents), max(most, 1), count=False).hits
         return np.array(self.searcher.fast_field_values(_NUMBER, [address for _, address in hits]), np.int64)
 
     def best(self, words: Sequence[str], k: int, only: Query | None) -> Hits:
@@ -106,17 +101,9 @@ class Lexical:
         return cls(tantivy.Index(_schema(), str(folder)))
 
     @classmethod
-    def open(cls, folder: Path, opstamp: int, size: int) -> Lexical:
-        """What stands in a folder: `size` chunks at the commit `opstamp`, or a later one that was cut off.
-
-        Raises IndexCorruptError where it can't be believed.
-        """
-        _verify(folder)
-        ahead = committed(folder) - opstamp
-        found = cls(tantivy.Index(_schema(), str(folder), reuse=True))
-        if ahead < 0 or (not ahead and found.searcher().size != size):
-            raise IndexCorruptError("the words are not those of the manifest")
-        return found
+    def open(cls, folder: Path) -> Lexical:
+        """What stands in a folder. Raises ValueError where it can't be read."""
+        return cls(tantivy.Index(_schema(), str(folder), reuse=True))
 
     def searcher(self) -> Searcher:
         """The words as they are on the disk now."""
@@ -126,13 +113,38 @@ class Lexical:
     def writer(self) -> tantivy.IndexWriter:
         return self._index.writer(_HEAP, 1)
 
+    def change(self, documents: Numbers, batches: Sequence[Batch]) -> tantivy.IndexWriter | None:
+        """Delete these documents, add the chunks that are not there, and commit.
 
-def forget(writer: tantivy.IndexWriter, *, documents: Numbers, numbers: Numbers) -> None:
-    """Delete all chunks of the documents, and the chunks of these numbers, as they were before what is added next."""
-    # By a query: deleting by a term finds nothing in an unsigned field, and says nothing.
-    for field, values in ((_DOCUMENT, documents), (_NUMBER, numbers)):
-        if len(values):
-            writer.delete_documents_by_query(Query.term_set_query(_schema(), field, values.tolist()))
+        The writer may still be merging then; None where there was nothing to do.
+        """
+        searcher = self.searcher()
+        chunks = {
+            number: (batch.document, context, text)
+            for batch in batches
+            for number, context, text in zip(batch.numbers.tolist(), batch.contexts, batch.texts, strict=True)
+        }
+        given = np.setdiff1d(np.array([batch.document for batch in batches], np.int64), documents)
+        gone = len(searcher.numbers(documents, 1)) > 0
+        there = set(searcher.numbers(given, len(chunks)).tolist())
+        missing = {number: chunk for number, chunk in chunks.items() if number not in there}
+        if not gone and not missing:
+            return None
+        writer = self.writer()
+        try:
+            if gone:
+                # By a query: deleting by a term finds nothing in an unsigned field, and says nothing.
+                writer.delete_documents_by_query(only(documents))
+            for number, (document, context, text) in missing.items():
+                add(writer, number, document, context, text)
+            writer.commit()
+        except BaseException:
+            with suppress(ValueError):
+                writer.rollback()
+            with suppress(ValueError):
+                writer.wait_merging_threads()  # It lets go of its lock, also while this error keeps the writer.
+            raise
+        return writer
 
 
 def add(writer: tantivy.IndexWriter, number: int, document: int, context: str, text: str) -> None:
@@ -145,31 +157,20 @@ def add(writer: tantivy.IndexWriter, number: int, document: int, context: str, t
     writer.add_document(entry)
 
 
-def committed(folder: Path) -> int:
-    """The number of the last commit in a folder. Raises IndexCorruptError where none can be read."""
-    return int(_meta(folder)["opstamp"])
-
-
-def _verify(folder: Path) -> None:
+def verify(folder: Path) -> None:
     """Raises IndexCorruptError where a file is damaged.
 
     Each of tantivy's files ends with the CRC-32 of what stands before: it is not checked by tantivy when it is read.
     """
-    segments = {each["segment_id"].replace("-", "") for each in _meta(folder)["segments"]}
     try:
+        segments = {
+            each["segment_id"].replace("-", "") for each in json.loads((folder / "meta.json").read_bytes())["segments"]
+        }
         whole = all(_whole(path) for path in folder.iterdir() if path.name.partition(".")[0] in segments)
     except (OSError, ValueError, KeyError, TypeError, struct.error) as error:
         raise IndexCorruptError("the words can't be read") from error
     if not whole:
         raise IndexCorruptError("a file of the words is damaged")
-
-
-def _meta(folder: Path) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads((folder / "meta.json").read_bytes())
-        return found
-    except (OSError, ValueError) as error:
-        raise IndexCorruptError("the words can't be read") from error
 
 
 def _whole(path: Path) -> bool:

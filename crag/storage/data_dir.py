@@ -17,7 +17,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from crag.core.errors import NotFoundError, StorageError
-from crag.index.manifest import sync
+from crag.index.stamp import sync
 from crag.storage.records import KeyValueStore
 from crag.storage.sqlite import own_folder, translate_errors
 

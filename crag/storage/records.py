@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from crag.core.errors import StorageError
-from crag.index.manifest import sync
+from crag.index.stamp import sync
 from crag.storage.sqlite import Layout, own_folder, translate_errors
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from sqlalchemy import Connection, func, select, update
 
 from crag.core.errors import InputError, ModelMismatchError, NotFoundError, RoomError, StorageError
 from crag.core.protocols import Embedder
-from crag.index.manifest import sync
+from crag.index.stamp import sync
 from crag.storage import store
 from crag.storage.documents import content_hash, insert_content, insert_file, read_content, remove, reserved
 from crag.storage.records import Records

@@ -19,7 +19,7 @@ from pymilvus import DataType, MilvusClient
 from crag.core.errors import IndexUnavailableError, SettingsError
 from crag.index.chunk_index import Contents
 from crag.index.milvus import MilvusIndex
-from crag.testing.index_contract import batch, lexical, unit
+from tests.index.index_contract import batch, lexical, unit
 from tests.support.milvus_faults import Fault, Faults, aborts, faulty_server, hangs, refuses, version
 from tests.support.milvus_server import MilvusServer, free_port
 

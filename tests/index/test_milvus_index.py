@@ -16,7 +16,7 @@ import numpy as np
 
 from crag.index.chunk_index import Contents
 from crag.index.milvus import MilvusIndex
-from crag.testing.index_contract import ChunkIndexContract, batch, lexical, unit
+from tests.index.index_contract import ChunkIndexContract, batch, lexical, unit
 from tests.support.milvus_server import MilvusServer
 from tests.support.sizes import sized
 
@@ -125,7 +125,7 @@ def test_what_a_commit_of_another_process_brought_is_found_at_once(server: Milvu
     index.commit(1)
     program = (
         "from crag.index.chunk_index import Contents; from crag.index.milvus import MilvusIndex;"
-        "from crag.testing.index_contract import batch, lexical, unit;"
+        "from tests.index.index_contract import batch, lexical, unit;"
         f"index = MilvusIndex({server.uri!r}, Contents(library={mine!r}, model='test/1', dimension=16));"
         "print(index.generation, lexical(index.top(unit(), [['glacier']], 5)));"
         "index.add([batch(2, 5, ['another glacier'])]); index.delete([1]); index.commit(2); index.close()"

@@ -41,7 +41,7 @@ def lexical(found: Candidates) -> list[int]:
 
 class ChunkIndexContract:
     """Inherit and implement `make`, which is also asked for the same index again, as the next start or another process
-    does while the first is still open."""
+    does while the first is still open. What that one lacks then, by its generation, is given to it again."""
 
     def make(self, contents: Contents) -> ChunkIndex:
         """The index of these contents in a place that is this test's alone: asked again, the same place."""
@@ -60,11 +60,29 @@ class ChunkIndexContract:
     @pytest.fixture
     def three(self, index: ChunkIndex) -> ChunkIndex:
         """Three documents: chunks 1 to 4, 5 to 8 and 9 to 12."""
-        for document, word in enumerate(["glacier", "turbine", "dividend"], start=1):
-            texts = [f"the {word} of part {n} was measured in {2000 + n}" for n in range(4)]
-            index.add([batch(document, 4 * document - 3, texts)])
-        index.commit(3)
+        self.change(
+            index,
+            3,
+            added=[
+                batch(
+                    document, 4 * document - 3, [f"the {word} of part {n} was measured in {2000 + n}" for n in range(4)]
+                )
+                for document, word in enumerate(["glacier", "turbine", "dividend"], start=1)
+            ],
+        )
         return index
+
+    def change(
+        self, index: ChunkIndex, generation: int, *, added: Sequence[Batch] = (), deleted: Sequence[int] = ()
+    ) -> None:
+        """Delete, add and commit, and note it as the records do."""
+        self.changes.append((generation, added, deleted))
+        self._apply(index, generation, added, deleted)
+
+    def _apply(self, index: ChunkIndex, generation: int, added: Sequence[Batch], deleted: Sequence[int]) -> None:
+        index.delete(deleted)
+        index.add(added)
+        index.commit(generation)
 
     def test_a_new_one_holds_nothing(self, index: ChunkIndex) -> None:
         assert index.generation == -1
@@ -130,8 +148,7 @@ class ChunkIndexContract:
         assert not len(three.top(unit(), [["measured"]], 4, np.zeros(0, np.int64)).numbers)
 
     def test_a_deleted_document_is_found_no_more(self, three: ChunkIndex, contents: Contents) -> None:
-        three.delete([2, 99])
-        three.commit(4)
+        self.change(three, 4, deleted=[2, 99])
         for index in (three, self._again(three, contents)):
             found = index.top(unit(), [["turbine", "measured"]], 12)
             assert sorted(found.numbers.tolist()) == [1, 2, 3, 4, 9, 10, 11, 12]
@@ -183,12 +200,13 @@ class ChunkIndexContract:
         assert lexical(three.top(unit(), [["permit"]], 5)) == [14]
 
     def test_a_commit_of_nothing_notes_the_generation(self, three: ChunkIndex, contents: Contents) -> None:
-        three.commit(9)
+        self.change(three, 9)
         assert three.generation == 9
         assert self._again(three, contents).generation == 9
 
     def test_clear_forgets_everything(self, three: ChunkIndex, contents: Contents) -> None:
         three.clear()
+        self.changes.clear()
         for index in (three, self._again(three, contents)):
             assert (index.generation, index.size) == (-1, 0)
             assert not len(index.top(unit(), [["measured"]], 5).numbers)
@@ -274,11 +292,15 @@ class ChunkIndexContract:
     def _again(self, index: ChunkIndex, contents: Contents) -> ChunkIndex:
         index_again = self.make(contents)
         self.opened.append(index_again)
+        for generation, added, deleted in self.changes:
+            if generation > index_again.generation:
+                self._apply(index_again, generation, added, deleted)
         return index_again
 
     @pytest.fixture(autouse=True)
     def _close_what_was_opened(self) -> Iterator[None]:
         self.opened: list[ChunkIndex] = []
+        self.changes: list[tuple[int, Sequence[Batch], Sequence[int]]] = []
         yield
         for index in self.opened:
             index.close()
