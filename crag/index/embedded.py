@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-import operator
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,35 +21,46 @@ from crag.core.errors import IndexUnavailableError
 from crag.index import lexical, vectors
 from crag.index.chunk_index import Batch, Candidates, ChunkIndex, Contents, Numbers, Scores, Vectors
 from crag.index.lexical import Lexical, Searcher
-from crag.index.stamp import IndexCorruptError, Stamp, put_in_place, read_stamp, translate_corruption, write_stamp
-from crag.index.vectors import EXACT, Cells, Mask, Rows, VectorFile, places
+from crag.index.stamp import IndexCorruptError, Stamped, put_in_place, stamp, translate_corruption
+from crag.index.vectors import EXACT, Cells, Mask, Rows, places
 
 _log = logging.getLogger(__name__)
-_VECTORS, _WORDS, _STAMP, _LOCK, _MAKING = "vectors.faiss", "words", "stamp.json", "lock", "making"
+_STAMP, _LOCK, _MAKING = "stamp", "lock", "making"
 _WAIT_SECONDS = 120.0
 """How long a commit waits for another process's; the longest of them merges the words of a million chunks."""
 _SOON_SECONDS = 5.0
 _POLL_SECONDS = 0.01
-_FEW_AFTER, _SHARE_AFTER = 1_000, 0.2
-"""So many chunks, or this share of those in the file, may change before the file is written again; `EXACT` at most."""
-_TOO_LONG = 4
-"""From this multiple of it on, a commit waits until the file is written."""
+_FEW, _SHARE = 1_000, 0.2
+"""So many chunks, or this share of those in the file, may come and go before it is written again; `EXACT` at most."""
+_NONE = -1
+"""As long as there is no file, every chunk is a reason to write one."""
+_TOO_MANY = 4 * EXACT
+"""From so many on, a commit waits until the file is written: they are in memory."""
+
+_Mark = tuple[int, int, int]
 
 
-@dataclass(frozen=True, eq=False)
-class _Chosen:
-    """Which chunks a search may find: `cells` and `rows` are masks, `words` restricts the words, `documents` is why."""
+def _mark(path: Path) -> _Mark:
+    """Which version of a file stands at `path` now: its number, time and size; zeros where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0, 0
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Choice:
+    """Which chunks a search may find: masks of cells and rows, how many are in cells, and the same as FAISS and tantivy
+    take it.
+    """
 
     documents: Numbers | None
     cells: Mask
     rows: Mask
-    words: Any
+    count: int
     selector: Any
-
-    @cached_property
-    def count(self) -> int:
-        """How many chunks in cells it may find."""
-        return int(np.count_nonzero(self.cells))
+    words: Any
 
 
 class _View:
@@ -60,57 +69,42 @@ class _View:
     Its chunks never change. The last choice of documents is remembered, because the same one comes again and again.
     """
 
-    def __init__(
-        self, generation: int, cells: Cells | None, alive: Mask, rows: Rows, words: Searcher | None = None
-    ) -> None:
-        """`alive` says which chunks in the cells were not deleted since the file was written."""
-        self.generation, self.cells, self.alive, self.rows, self.words = generation, cells, alive, rows, words
-        self._all = self._chosen = self._choose(None, alive, np.ones(len(rows.numbers), np.bool_))
-
-    @classmethod
-    def nothing(cls, contents: Contents) -> _View:
-        return cls(-1, None, np.zeros(0, np.bool_), Rows.of([], contents.dimension))
-
-    @property
-    def size(self) -> int:
-        return self._all.count + len(self.rows.numbers)
+    def __init__(self, generation: int, cells: Cells, rows: Rows, words: Searcher | None) -> None:
+        self.generation, self.cells, self.rows, self.words = generation, cells, rows, words
+        self._all = self._last = self._choose(None, cells.alive, np.ones(len(rows.numbers), np.bool_))
+        self.size = self._all.count + len(rows.numbers)
 
     def numbers(self) -> Numbers:
         """All chunks, ascending."""
-        held = self.cells.numbers[self.alive] if self.cells else self.rows.numbers[:0]
-        return np.sort(np.concatenate([held, self.rows.numbers]))
+        return np.sort(np.concatenate([self.cells.numbers[self.cells.alive], self.rows.numbers]))
 
     def holds(self, numbers: Numbers) -> Mask:
         """Which of the chunks (n,) are in it."""
+        at = places(self.cells.numbers, numbers)
         there: Mask = places(self.rows.numbers, numbers) >= 0
-        if self.cells:
-            at = places(self.cells.numbers, numbers)
-            there |= (at >= 0) & self.alive[at]
+        there[at >= 0] |= self.cells.alive[at[at >= 0]]
         return there
 
-    def changed(self, generation: int, documents: Numbers, added: Rows, words: Searcher) -> _View:
-        """Without these documents, and with the chunks that it does not hold."""
-        alive = self.alive & ~np.isin(self.cells.documents, documents) if self.cells else self.alive
-        kept = _View(generation, self.cells, alive, self.rows.of_mask(~np.isin(self.rows.documents, documents)))
-        rows = kept.rows.joined(added.of_mask(~kept.holds(added.numbers)))
-        return _View(generation, self.cells, alive, rows, words)
+    def changed(self, generation: int, deleted: Numbers, added: Rows, words: Searcher) -> _View:
+        """Without the documents that were deleted, and with the chunks that it does not hold yet."""
+        cells = self.cells.where(~np.isin(self.cells.documents, deleted))
+        kept = _View(generation, cells, self.rows.where(~np.isin(self.rows.documents, deleted)), words)
+        return _View(generation, cells, kept.rows.joined(added.where(~kept.holds(added.numbers))), words)
 
-    def after(self, file: VectorFile) -> _View:
-        """The same over a file of an earlier generation that holds all but what came after it."""
-        if file.cells is None:
-            return self
-        rows = self.rows.of_mask(places(file.cells.numbers, self.rows.numbers) < 0)
-        return _View(self.generation, file.cells, self.holds(file.cells.numbers), rows, self.words)
+    def over(self, cells: Cells) -> _View:
+        """The same chunks, those in these cells no more as rows."""
+        rows = self.rows.where(places(cells.numbers, self.rows.numbers) < 0)
+        return _View(self.generation, cells.where(self.holds(cells.numbers)), rows, self.words)
 
     def top(self, vector: Vectors, words: Sequence[Sequence[str]], k: int, documents: Numbers | None) -> Candidates:
         """What `ChunkIndex.top` says. Raises IndexCorruptError where FAISS or tantivy fail over their files."""
-        chosen = self._choice(documents)
-        if not chosen.count and not chosen.rows.any():
+        choice = self._choice(documents)
+        if not choice.count and not choice.rows.any():
             return Candidates.none()
         cosines = self.rows.cosines(vector)
-        near = self._nearest(vector, k, chosen, cosines)
+        near = self._nearest(vector, k, choice, cosines)
         with translate_corruption("the words can't be searched"):
-            hits = [self.words.best(group, k, chosen.words) for group in words] if self.words else []
+            hits = [self.words.best(group, k, choice.words) for group in words] if self.words else []
         numbers, where = np.unique(np.concatenate([near, *(found for found, _ in hits)]), return_inverse=True)
         scores = np.zeros(len(numbers), np.float32)
         np.add.at(scores, where[len(near) :], np.concatenate([np.zeros(0, np.float32), *(each for _, each in hits)]))
@@ -120,36 +114,31 @@ class _View:
         held = self.holds(numbers)  # Words may know chunks of a later commit, or of one that was cut off.
         return Candidates(numbers[held], dense[held], scores[held])
 
-    def _nearest(self, vector: Vectors, k: int, chosen: _Chosen, cosines: Scores) -> Numbers:
+    def _nearest(self, vector: Vectors, k: int, choice: _Choice, cosines: Scores) -> Numbers:
         """The nearest chunks: the scores of 8 bits are good enough to choose by."""
-        rows = np.flatnonzero(chosen.rows)
-        numbers, scores = self.rows.numbers[rows], cosines[rows]
-        if self.cells and chosen.count <= k:
-            # All of them, rather than a look into every cell for each.
-            return np.concatenate([_best(numbers, scores, k), self.cells.numbers[chosen.cells]])
-        if self.cells:
-            others, about = self.cells.best(vector, k, chosen.count, chosen.selector)
+        numbers, scores = self.rows.numbers[choice.rows], cosines[choice.rows]
+        if choice.count > k:
+            others, about = self.cells.best(vector, k, choice.count, choice.selector)
             numbers, scores = np.concatenate([numbers, others]), np.concatenate([scores, about])
-        return _best(numbers, scores, k)
+        if len(numbers) > k:
+            numbers = numbers[np.argpartition(scores, len(scores) - k)[len(scores) - k :]]
+        if choice.count > k:
+            return numbers
+        # All of them, rather than a look into every cell for each.
+        return np.concatenate([numbers, self.cells.numbers[choice.cells]])
 
-    def _choice(self, documents: Numbers | None) -> _Chosen:
+    def _choice(self, documents: Numbers | None) -> _Choice:
         if documents is None:
             return self._all
-        chosen = self._chosen
-        if chosen.documents is None or not np.array_equal(chosen.documents, documents):
-            cells = self.alive & np.isin(self.cells.documents, documents) if self.cells else self.alive
-            chosen = self._choose(documents.copy(), cells, np.isin(self.rows.documents, documents))
-            self._chosen = chosen
-        return chosen
+        last = self._last
+        if last.documents is None or not np.array_equal(last.documents, documents):
+            cells = self.cells.alive & np.isin(self.cells.documents, documents)
+            last = self._last = self._choose(documents.copy(), cells, np.isin(self.rows.documents, documents))
+        return last
 
-    def _choose(self, documents: Numbers | None, cells: Mask, rows: Mask) -> _Chosen:
+    def _choose(self, documents: Numbers | None, cells: Mask, rows: Mask) -> _Choice:
         words = None if documents is None else lexical.only(documents)
-        return _Chosen(documents, cells, rows, words, self.cells.selector(cells) if self.cells else None)
-
-
-def _best(numbers: Numbers, scores: Scores, k: int) -> Numbers:
-    """The numbers of the `k` highest scores, in no order."""
-    return numbers if len(numbers) <= k else numbers[np.argpartition(scores, len(scores) - k)[len(scores) - k :]]
+        return _Choice(documents, cells, rows, int(np.count_nonzero(cells)), self.cells.selector(cells), words)
 
 
 class EmbeddedIndex:
@@ -164,15 +153,14 @@ class EmbeddedIndex:
     keeps_words = True
 
     def __init__(self, place: Path, contents: Contents) -> None:
-        self._place, self._contents, self._path = place, contents, place / _VECTORS
+        self._place, self._contents = place, contents
+        self._vectors, self._words = place / "vectors.faiss", place / "words"
         # Anyone who needs both takes the folder's lock first.
         self._lock = threading.RLock()
         self._view: _View | None = None
-        self._mark = _NO_FILE
-        self._written: Numbers | None = None
-        """The chunks in the file."""
-        self._patience = 0
-        """So many chunks must have changed before the file is tried again, after it could not be written."""
+        self._mark: _Mark = 0, 0, 0
+        self._since, self._allowed = 0, _NONE
+        """How many chunks came and went since the vectors were written, and how many may."""
         self._noting = threading.Lock()
         self._batches: list[Batch] = []
         self._documents: set[int] = set()
@@ -199,28 +187,35 @@ class EmbeddedIndex:
 
     def commit(self, generation: int) -> None:
         with self._noting:
-            batches, documents = self._batches, np.array(sorted(self._documents), np.int64)
+            batches, deleted = self._batches, np.array(sorted(self._documents), np.int64)
             self._batches, self._documents = [], set()
         with self._writing() as turn, self._lock:
-            before = self._current()
-            words, writer = self._write_words(before, generation, batches, documents)
-            self._view = before.changed(generation, documents, Rows.of(batches, self._contents.dimension), words)
+            before, added = self._current(), Rows.of(batches, self._contents.dimension)
+            words, writer = self._write_words(before, generation, batches, deleted)
+            view = self._view = before.changed(generation, deleted, added, words)
+            # Each that came once, and each that went.
+            self._since += 2 * len(added.numbers) + before.size - view.size
             if writer:
                 turn.kept = True
                 self._begin(self._finish_words, writer, turn.lock)
-        self._write_vectors_if_due()
+        if self._since > self._allowed:
+            if view.size <= EXACT and view.cells.index is None:
+                self._write_vectors()
+            else:
+                self._begin(self._write_vectors)
+        if self._since > _TOO_MANY:
+            self.wait_for_writers()
 
     def clear(self) -> None:
         with self._noting:
             self._batches, self._documents = [], set()
-        if not self._place.exists():
-            return
-        with self._writing(), self._lock:
-            # The stamp goes first: words without it are not believed.
-            (self._place / _WORDS / _STAMP).unlink(missing_ok=True)
-            self._path.unlink(missing_ok=True)
-            shutil.rmtree(self._place / _WORDS, ignore_errors=True)
-            self._view, self._mark, self._written = _View.nothing(self._contents), _NO_FILE, None
+        if self._place.exists():
+            with self._writing(), self._lock:
+                # The stamp goes first: words without it are not believed.
+                (self._words / _STAMP).unlink(missing_ok=True)
+                self._vectors.unlink(missing_ok=True)
+                shutil.rmtree(self._words, ignore_errors=True)
+                self._forget()
 
     def top(
         self, vector: Vectors, words: Sequence[Sequence[str]], k: int, documents: Numbers | None = None
@@ -229,9 +224,10 @@ class EmbeddedIndex:
         try:
             return view.top(vector, words, k, documents)
         except IndexCorruptError as error:
+            _log.warning("the chunk index must be filled again: %s", error)
             with self._lock:
                 if self._view is view:
-                    self._forget(error)
+                    self._forget()
             return Candidates.none()
 
     def numbers(self) -> Numbers:
@@ -253,56 +249,57 @@ class EmbeddedIndex:
 
     def _current(self) -> _View:
         """What this process has committed, or what another has written since; while that is read, what was before."""
-        view, mark = self._view, _mark(self._path)
-        if view and (mark == self._mark or vectors.generation_of(self._path) <= view.generation):
+        view = self._view
+        if view and self._mark == _mark(self._vectors):
             return view
         if not self._lock.acquire(blocking=view is None):
             assert view is not None
             return view
         try:
             return self._load()
-        finally:
-            self._lock.release()
-
-    def _load(self) -> _View:
-        """What stands on the disk; to be called with the lock."""
-        try:
-            return self._read()
         except IndexCorruptError as error:
             _log.info("the chunk index is looked at again: %s", error)
-        # Files that change while they are read look damaged: once more when nobody writes.
+        finally:
+            self._lock.release()
+        # Files that change while they are read look damaged: once more, when nobody writes.
         lock = self._folder_lock(_LOCK, _SOON_SECONDS)
+        with suppress(OSError):
+            lock.acquire()
         try:
-            with suppress(OSError):
-                lock.acquire()
-            return self._read()
+            with self._lock:
+                return self._load()
         except IndexCorruptError as error:
-            return self._forget(error)
+            _log.warning("the chunk index must be filled again: %s", error)
+            return self._forget()
         finally:
             lock.release()
 
-    def _read(self) -> _View:
-        """Raises IndexCorruptError."""
-        self._mark, self._written = _mark(self._path), None
-        file = VectorFile.open(self._path, self._contents)
-        stamp = read_stamp(self._place / _WORDS / _STAMP)
-        if file is None or stamp is None or stamp.contents != self._contents:
-            self._view = _View.nothing(self._contents)
-            return self._view
-        with translate_corruption("the words can't be read"):
-            lexical.verify(self._place / _WORDS)
-            words = Lexical.open(self._place / _WORDS).searcher()
-        generation = min(file.stamp.generation, stamp.generation)
-        self._written = file.numbers
-        alive = np.ones(len(file.cells.numbers) if file.cells else 0, np.bool_)
-        self._view = _View(generation, file.cells, alive, file.rows, words)
-        return self._view
+    def _load(self) -> _View:
+        """What stands on the disk, and what this process knows beyond it. Raises IndexCorruptError."""
+        mark, view = _mark(self._vectors), self._view
+        found, stamped = vectors.read(self._vectors, self._contents), Stamped.read(self._words / _STAMP, self._contents)
+        if mark != _mark(self._vectors):
+            raise IndexCorruptError("the vectors were replaced while they were read")
+        if found is None or stamped is None:
+            view = view or self._forget()
+        elif view and found.generation <= view.generation:
+            view = view.over(found.cells) if found.cells.index else view
+        else:
+            with translate_corruption("the words can't be read"):
+                lexical.verify(self._words)
+                words = Lexical.open(self._words).searcher()
+            view = _View(min(found.generation, stamped.generation), found.cells, found.rows, words)
+        self._view, self._mark, self._since, self._allowed = view, mark, 0, _NONE
+        if found:
+            held = len(found.cells.numbers) + len(found.rows.numbers)
+            self._allowed = max(_FEW, min(int(_SHARE * held), EXACT))
+        return view
 
-    def _forget(self, error: IndexCorruptError) -> _View:
+    def _forget(self) -> _View:
         """Go on as if nothing stood there, until it is filled again."""
-        _log.warning("the chunk index is not believed and must be filled again: %s", error)
-        self._view, self._written = _View.nothing(self._contents), None
-        return self._view
+        view = self._view = _View(-1, Cells.none(), Rows.of([], self._contents.dimension), None)
+        self._mark, self._since, self._allowed = _mark(self._vectors), 0, _NONE
+        return view
 
     # ---- writing --------------------------------------------------------------------------------------------------
 
@@ -336,27 +333,26 @@ class EmbeddedIndex:
         self._threads = [each for each in self._threads if each.is_alive()] + [thread]
 
     def _write_words(
-        self, before: _View, generation: int, batches: Sequence[Batch], documents: Numbers
+        self, before: _View, generation: int, batches: Sequence[Batch], deleted: Numbers
     ) -> tuple[Searcher, tantivy.IndexWriter | None]:
         """Write the words that are not there, as far as another process has not; what to search them by.
 
         With it the writer, if there was something to write: it may still be merging. Raises OSError and
         IndexCorruptError.
         """
-        folder, stamp = self._place / _WORDS, Stamp(contents=self._contents, generation=generation)
-        if before.words is None:
-            shutil.rmtree(folder, ignore_errors=True)
-            words, last = Lexical.make(folder), -1
-        else:
-            words, found = Lexical.open(folder), read_stamp(folder / _STAMP)
-            if found is None or found.contents != self._contents or found.generation < before.generation:
-                raise IndexCorruptError("the words are others")
-            last = found.generation
         with translate_corruption("the words can't be written"):
-            writer = words.change(documents, batches)
-        if generation > last:
-            write_stamp(folder / _STAMP, stamp)
-        return words.searcher(), writer
+            if before.words is None:
+                shutil.rmtree(self._words, ignore_errors=True)
+                words, last = Lexical.make(self._words), -1
+            else:
+                words, stamped = Lexical.open(self._words), Stamped.read(self._words / _STAMP, self._contents)
+                if stamped is None or stamped.generation < before.generation:
+                    raise IndexCorruptError("its words are not those that it wrote")
+                last = stamped.generation
+            writer = words.change(deleted, batches)
+            if generation > last:
+                stamp(self._words / _STAMP, self._contents, generation)
+            return words.searcher(), writer
 
     def _finish_words(self, writer: tantivy.IndexWriter, lock: BaseFileLock) -> None:
         """Beside all searches: let words be merged. What was merged is searched faster, and its old files go."""
@@ -365,36 +361,14 @@ class EmbeddedIndex:
                 writer.wait_merging_threads()
                 with self._lock:
                     if self._view and self._view.words:
-                        self._view.words = Lexical.open(self._place / _WORDS).searcher()
+                        self._view.words = Lexical.open(self._words).searcher()
         except IndexCorruptError as error:
             _log.warning("the chunk index: %s", error)
         finally:
             lock.release()
 
-    def _write_vectors_if_due(self) -> None:
-        changed, limit = self._changes()
-        if changed <= limit:
-            return
-        if self.size <= EXACT and not self._current().cells:
-            self._write_vectors()
-        else:
-            self._begin(self._write_vectors)
-        if changed > _TOO_LONG * limit:
-            self.wait_for_writers()
-
-    def _changes(self) -> tuple[int, int]:
-        """How many chunks came and went since the file was written, and how many may."""
-        with self._lock:
-            view, written = self._current(), self._written
-            if written is None:
-                return view.size + 1, self._patience
-            limit = max(_FEW_AFTER, min(int(_SHARE_AFTER * len(written)), EXACT), self._patience)
-            if view.cells:
-                return len(view.rows.numbers) + int(np.count_nonzero(~view.alive)), limit
-            return len(np.setxor1d(view.rows.numbers, written, assume_unique=True)), limit
-
     def _write_vectors(self) -> None:
-        """Write the file of all that is there, or take the one that another process has written."""
+        """Write the file of all that is there, until that is no more due."""
         making = self._folder_lock(_MAKING, 0)
         try:
             making.acquire()
@@ -402,38 +376,30 @@ class EmbeddedIndex:
             return  # Another thread or process writes it.
         faiss.omp_set_num_threads(1)  # Of this thread alone: searches need the other cores.
         try:
-            while not self._closing.is_set() and operator.gt(*self._changes()):
+            while self._since > self._allowed and not self._closing.is_set():
                 self._replace_file()
-                self._patience = 0
         except _Stopped:
             return
         except (OSError, IndexCorruptError, IndexUnavailableError) as error:
             _log.warning("the vectors of the chunk index could not be written: %s", error)
-            # Where this one fails, the next is tried when there is more to gain by it.
-            self._patience = self._changes()[0] + _FEW_AFTER
+            self._allowed = self._since + _FEW
         finally:
             making.release()
             vectors.give_back_memory()
 
     def _replace_file(self) -> None:
         with self._lock:
-            view, mark = self._current(), self._mark
-        source = part = self._path.with_suffix(".part")
+            view, mark, since = self._current(), self._mark, self._since
+        part = self._vectors.with_suffix(".part")
         try:
-            if mark == _mark(self._path):
-                stamp = Stamp(contents=self._contents, generation=view.generation)
-                vectors.write(part, stamp, view.cells, self._path, view.alive, view.rows, self._check_stop)
-            else:
-                source = self._path
-            file, written = VectorFile.open(source, self._contents), _mark(source)
+            vectors.write(self._vectors, part, self._contents, view, self._check_stop)
             with self._writing(), self._lock:
-                now = self._current()
-                if file is None or mark != self._mark or now.generation < view.generation:
-                    return  # All was cleared meanwhile.
-                if source == part and mark == _mark(self._path):
-                    put_in_place(part, self._path)
-                self._mark, self._written = written, file.numbers
-                self._view = now.after(file)
+                now = self._since
+                # Else all was cleared meanwhile.
+                if mark == self._mark == _mark(self._vectors) and self._current().generation >= view.generation:
+                    put_in_place(part, self._vectors)
+                    self._load()
+                    self._since = now - since
         finally:
             part.unlink(missing_ok=True)
 
@@ -452,19 +418,6 @@ class _Turn:
 
     lock: BaseFileLock
     kept: bool = False
-
-
-_Mark = tuple[int, int, int]
-_NO_FILE: _Mark = (0, 0, 0)
-
-
-def _mark(path: Path) -> _Mark:
-    """Which version of a file stands at `path` now: its number, time and size."""
-    try:
-        found = path.stat()
-    except OSError:
-        return _NO_FILE
-    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def opened(config: AppConfig, keys: Keys, folder: Path, contents: Contents) -> ChunkIndex:

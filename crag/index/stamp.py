@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from crag.index.chunk_index import Contents
 
 
 class IndexCorruptError(Exception):
-    """A file is missing, damaged, or another than it should be. Nothing of the index is believed then."""
+    """A file is damaged, or another than it should be. Nothing of the index is believed then."""
 
 
 @contextmanager
@@ -29,44 +32,50 @@ def translate_corruption(what: str) -> Iterator[None]:
         raise
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stamp:
-    """Of which library and model a file is, and up to which generation of the records it has everything."""
+_STAMP = struct.Struct("<qQ32s")
+_DIGEST = 32
+"""Bytes of a SHA-256."""
 
-    contents: Contents
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stamped:
+    """A file whose stamp was checked: the bytes before it, mapped; its generation; how many vectors it has."""
+
+    body: NDArray[np.uint8]
     generation: int
-
-    def dump(self) -> bytes:
-        return json.dumps(asdict(self), sort_keys=True).encode()
+    count: int
 
     @classmethod
-    def load(cls, data: bytes) -> Stamp:
-        """Raises IndexCorruptError for what `dump` never wrote."""
+    def read(cls, path: Path, contents: Contents) -> Stamped | None:
+        """The file at `path`; None where there is none, or none of these contents. Raises IndexCorruptError."""
         try:
-            found = json.loads(data)
-            return cls(contents=Contents(**found["contents"]), generation=int(found["generation"]))
-        except (ValueError, TypeError, KeyError) as error:
-            raise IndexCorruptError("the stamp is damaged") from error
+            data = np.memmap(path, np.uint8, "r")
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise IndexCorruptError(f"{path.name} can't be read") from error
+        end = len(data) - _DIGEST - _STAMP.size
+        if end < 0 or hashlib.sha256(data[:-_DIGEST].data).digest() != data[-_DIGEST:].tobytes():
+            raise IndexCorruptError(f"{path.name} is damaged")
+        generation, count, whose = _STAMP.unpack(data[end:-_DIGEST].data)
+        return cls(data[:end], generation, count) if whose == _whose(contents) else None
 
 
-def read_stamp(path: Path) -> Stamp | None:
-    """The stamp in a file of its own; None where there is none. Raises IndexCorruptError."""
-    try:
-        sum_, _, body = path.read_bytes().partition(b"\n")
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise IndexCorruptError("the stamp can't be read") from error
-    if sum_ != hashlib.sha256(body).hexdigest().encode():
-        raise IndexCorruptError("the stamp is damaged")
-    return Stamp.load(body)
+def end_with_stamp(path: Path, contents: Contents, generation: int, count: int = 0) -> None:
+    """Write behind what stands in a file whose it is, up to which generation, how many vectors it has, and the SHA-256
+    of it all. Raises OSError.
+    """
+    with path.open("ab") as file:
+        file.write(_STAMP.pack(generation, count, _whose(contents)))
+        file.flush()
+        file.write(hashlib.sha256(np.memmap(path, np.uint8, "r").data).digest())
 
 
-def write_stamp(path: Path, stamp: Stamp) -> None:
-    """Replace the stamp in one step that lasts. Raises OSError."""
-    body = stamp.dump()
+def stamp(path: Path, contents: Contents, generation: int) -> None:
+    """Write a file that is a stamp alone, in one step that lasts. Raises OSError."""
     part = path.with_suffix(".part")
-    part.write_bytes(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+    part.write_bytes(b"")
+    end_with_stamp(part, contents, generation)
     put_in_place(part, path)
 
 
@@ -84,3 +93,7 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _whose(contents: Contents) -> bytes:
+    return hashlib.sha256(repr(contents).encode()).digest()

@@ -21,7 +21,6 @@ from crag.core.tables import dump_tables
 from crag.core.trace import Track
 from crag.core.types import Chunk, Document
 from crag.storage import labels, store
-from crag.storage.catalog import first_page
 from crag.storage.labels import Lost, take_over
 from crag.storage.records import Records
 from crag.storage.sqlite import driver
@@ -29,6 +28,7 @@ from crag.storage.tables import chunks as stored_chunks
 from crag.storage.tables import documents, files, vectors
 from crag.storage.tables import labels as stored_labels
 from crag.storage.tables import tracks as stored_tracks
+from crag.storage.title_index import first_page
 
 _RESERVED, _RESERVED_EACH = 1536 * 1024, 2 * 1024
 """Bytes of the disk kept for deleting a document when it is full, in all and for each chunk."""

@@ -13,7 +13,7 @@ import numpy as np
 from crag.core.errors import CragError, IndexUnavailableError
 from crag.index.chunk_index import ChunkIndex, Contents, Numbers
 from crag.runtime.waiting import CLOCK, Clock
-from crag.storage import feed, store
+from crag.storage import search_rows, store
 from crag.storage.records import Records
 
 _log = logging.getLogger(__name__)
@@ -73,41 +73,50 @@ class IndexSync:
         self._later: threading.Timer | None = None
         """What forgets deleted chunks when it is time."""
 
-    def use(self, contents: Contents, generation: int, work: Callable[[ChunkIndex], T]) -> T:
+    def use(self, contents: Contents, generation: int, work: Callable[[ChunkIndex], T], *, patient: bool = False) -> T:
         """What `work` makes of the index, with all in it that the records held at `generation`.
 
-        Raises IndexUnavailableError where the index fails or failed a moment ago, and where it is not ready after a
-        few seconds: it is made ready in the background then.
+        Raises IndexUnavailableError where the index fails or failed a moment ago, and, unless `patient`, where it is
+        not ready after a few seconds: it is made ready in the background then.
         """
-
-        def current(index: ChunkIndex) -> T:
+        index = self._opened(contents)
+        try:
             while True:
                 before = self._cleared
-                self._ensure_current(index, generation, _PATIENCE)
+                self._ensure_current(index, generation, None if patient else _PATIENCE)
                 found = work(index)
                 # What was found in an index while it was emptied and filled again may be a part, or nothing.
                 if index.generation >= 0 and self._cleared == before:
                     return found
-
-        return self._with(contents, current)
-
-    def refresh(self) -> None:
-        """Bring the index up to date, however long it takes. Raises IndexUnavailableError, StorageError."""
-        with self._database.read() as connection:
-            contents, generation = feed.contents(connection), feed.generation(connection)
-        if generation:
-            self._with(contents, lambda index: self._ensure_current(index, generation, None))
-
-    def follow(self) -> None:
-        """Bring the index up to date, so that the next search need not. What fails now, that search meets and says."""
-        try:
-            self.refresh()
         except IndexUnavailableError as error:
+            with self._lock:
+                let_go = self._index is not index
+            if let_go:  # by another thread, which is no failure
+                return self.use(contents, generation, work, patient=patient)
+            if not isinstance(error, _NotReady):
+                self._rest(error)
+            raise
+
+    def refresh(self, *, fill: bool = True) -> None:
+        """Bring the index up to date, however long it takes; without `fill` one that holds nothing stays as it is.
+
+        Raises IndexUnavailableError, StorageError.
+        """
+        with self._database.read() as connection:
+            contents, generation = search_rows.contents(connection), search_rows.generation(connection)
+        if generation and (fill or self._opened(contents).generation >= 0):
+            self.use(contents, generation, lambda index: None, patient=True)
+
+    def follow(self, *, fill: bool = True) -> None:
+        """As `refresh`, so that the next search need not. What fails now, that search meets and says."""
+        try:
+            self.refresh(fill=fill)
+        except CragError as error:
             _log.info("the chunk index is not up to date: %s", error.message)
 
     def forget_deleted(self) -> None:
         """Have the index forget what the records hold no more: in a moment, if nothing more is deleted until then."""
-        later = threading.Timer(_QUIET, self._forget_now)
+        later = threading.Timer(_QUIET, self.follow, kwargs={"fill": False})
         later.daemon = True
         with self._lock:
             before, self._later = self._later, later
@@ -115,19 +124,11 @@ class IndexSync:
             before.cancel()
         later.start()
 
-    def _forget_now(self) -> None:
-        try:
-            with self._database.read() as connection:
-                contents, generation = feed.contents(connection), feed.generation(connection)
-            self._with(contents, lambda index: index.generation < 0 or self._ensure_current(index, generation, None))
-        except CragError as error:
-            _log.info("the chunk index is not up to date: %s", error.message)
-
     def compare(self) -> Differences:
         """What the index holds against the records, each looked through whole. Raises as `refresh` does."""
         self.refresh()
         with self._database.read() as connection:
-            held = self._with(feed.contents(connection), lambda index: index.numbers())
+            held = self.use(search_rows.contents(connection), 0, lambda index: index.numbers())
             numbers = np.array(store.chunk_numbers(connection), np.int64)
         return Differences(
             missing=np.setdiff1d(numbers, held, assume_unique=True),
@@ -139,7 +140,7 @@ class IndexSync:
         found = self.compare()
         if found:
             with self._database.alone(threading.Event()), self._database.read() as connection:
-                self._with(feed.contents(connection), self._clear)
+                self._clear(self._opened(search_rows.contents(connection)))
             self.refresh()
         return found
 
@@ -154,7 +155,7 @@ class IndexSync:
             later, self._later = self._later, None
         if later is not None and not later.finished.is_set():
             later.cancel()
-            self._forget_now()
+            self.follow(fill=False)
         with self._lock:
             filling, index = self._filling, self._index
             self._index = self._contents = self._filling = None
@@ -163,23 +164,6 @@ class IndexSync:
             filling.done.wait()
         if index is not None:
             index.close()
-
-    def _with(self, contents: Contents, work: Callable[[ChunkIndex], T]) -> T:
-        """What `work` makes of the index of these contents. After a failure it rests, and is opened again."""
-        index = self._opened(contents)
-        try:
-            try:
-                return work(index)
-            except IndexUnavailableError:
-                with self._lock:
-                    kept = self._index is index
-                if kept:
-                    raise
-            return work(self._opened(contents))  # another thread let go of it meanwhile, which is no failure
-        except IndexUnavailableError as error:
-            if not isinstance(error, _NotReady):
-                self._rest(error)
-            raise
 
     def _opened(self, contents: Contents) -> ChunkIndex:
         """The index of these contents; one of other contents is let go of."""
@@ -227,10 +211,10 @@ class IndexSync:
     def _fill(self, filling: _Filling) -> None:
         try:
             with self._database.alone(filling.stop) as ours, self._database.read() as connection:
-                generation = feed.generation(connection)
+                generation = search_rows.generation(connection)
                 if not ours or filling.index.generation >= generation:  # another process was first
                     return
-                changes = feed.changed_since(connection, filling.index.generation)
+                changes = search_rows.changed_since(connection, filling.index.generation)
                 if (
                     changes is not None
                     and changes.deleted
@@ -243,7 +227,7 @@ class IndexSync:
                 else:
                     filling.index.delete(changes.deleted)
                 before, committed = max(filling.index.generation, 0), 0
-                for batches in feed.batches(connection, None if changes is None else changes.added, _AT_ONCE):
+                for batches in search_rows.batches(connection, None if changes is None else changes.added, _AT_ONCE):
                     if filling.stop.is_set() and filling.chunks > _SMALL:
                         return
                     filling.index.add(batches)

@@ -12,7 +12,7 @@ import logging
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -23,10 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, delete, insert, literal, select
 
-from crag.core.errors import CancelledError, EmptyLibraryError, InputError, NotFoundError, QuestionError, StorageError
-from crag.core.events import About
+from crag.core.errors import CancelledError, NotFoundError, StorageError
 from crag.core.metadata import MOST_FIELDS, fields_of, stored_fields
-from crag.core.protocols import Embedder, SearchQuery, embed_question
+from crag.core.protocols import Embedder, SearchQuery
 from crag.core.purging import KEEP, Conditions, Due, Standing, due
 from crag.core.trace import Track
 from crag.core.types import Chunk, Document, RetrievedChunk
@@ -35,9 +34,9 @@ from crag.storage import store
 from crag.storage.database import Database
 from crag.storage.documents import Documents, insert_content, number_of, read_content, remove
 from crag.storage.evaluations import Evaluations
-from crag.storage.feed import Points
 from crag.storage.index_sync import Differences, IndexSync, OpenIndex
 from crag.storage.labels import Labels, of_documents
+from crag.storage.points import Points
 from crag.storage.records import Records
 from crag.storage.runs import Facts, InFlightJobs, Runs
 from crag.storage.search import Search
@@ -287,7 +286,8 @@ class Library:
         self._embedder = embedder
         self._database = _records(folder, may_grow, server)
         self._upkeep = IndexSync(self._database, open_index or partial(EmbeddedIndex, folder / "index"))
-        self._search = Search(self._upkeep)
+        search = self._search = Search(self._database, embedder, self._upkeep)
+        self.find, self.find_in_records, self.about = search.find, search.find_in_records, search.about
         self.documents = Documents(self._database, embedder, self._upkeep.forget_deleted)
         self.purges = Purges(self._database, embedder, self._upkeep.forget_deleted)
         self.runs = Runs(self._database)
@@ -335,52 +335,9 @@ class Library:
         """At most `k` chunks of all documents, best first. Raises as `find`."""
         return self.find(SearchQuery(query, k))
 
-    def find(self, query: SearchQuery) -> list[RetrievedChunk]:
-        """The chunks of a query, best first, ranks from 1.
-
-        Raises EmptyLibraryError, ModelMismatchError, QuestionError, FilterError, and IndexUnavailableError, where
-        `find_in_records` still serves.
-        """
-        vector = self._asked(query.text, query.k)
-        with self._database.read() as connection:
-            store.check_model(connection, self._embedder)
-            without_names = self._search.without_names(connection, query)
-        unnamed = embed_question(self._embedder, without_names) if without_names else None
-        with self._database.read() as connection:
-            store.check_model(connection, self._embedder)
-            return self._search.through_index(connection, query, vector, unnamed)
-
-    def find_in_records(self, query: SearchQuery) -> list[RetrievedChunk]:
-        """The same without the index, for when it fails: of the chunks that share words with the query, the best.
-
-        Reads every text. Raises as `find` does, but for the index.
-        """
-        vector = self._asked(query.text, query.k)
-        with self._database.read() as connection:
-            store.check_model(connection, self._embedder)
-            return self._search.through_records(connection, replace(query, mode="hybrid"), vector)
-
-    def about(self, *, where: str = "", min_confidence: float = 0.0) -> About:
-        """What the documents are about that a search with these filters would use. Raises FilterError."""
-        with self._database.read() as connection:
-            return self._search.about(connection, where, min_confidence)
-
     def refresh_index(self) -> None:
         """Bring the chunk index up to date now, so that the next search need not."""
         self._upkeep.follow()
-
-    def _asked(self, query: str, k: int) -> NDArray[np.float32]:
-        """The vector of a question that this library can be asked; for others it raises what `search` does."""
-        if not query.strip():
-            raise QuestionError("The question is empty.")
-        if k < 1:
-            raise InputError(f"{k} chunks can't be searched for.", "Ask for at least one.")
-        with self._database.read() as connection:
-            if store.empty(connection):
-                raise EmptyLibraryError("The library holds no documents yet.")
-            store.check_model(connection, self._embedder)
-        # Outside the transaction: the model may take its time, and loads itself on the first question.
-        return embed_question(self._embedder, query)
 
     def check_model(self) -> None:
         """Raises ModelMismatchError if the stored vectors are of another model than the one in use."""

@@ -256,10 +256,10 @@ def test_an_older_copy_of_the_words_or_of_the_vectors_is_followed_from_there(ind
 def test_words_of_a_commit_that_was_cut_off_are_not_found(index: EmbeddedIndex, place: Path) -> None:
     """As after a kill between the two files."""
     fill(index)
-    before = (place / "words" / "stamp.json").read_bytes()
+    before = (place / "words" / "stamp").read_bytes()
     fill(index, 10, first=20, generation=2)
     index.close()
-    (place / "words" / "stamp.json").write_bytes(before)
+    (place / "words" / "stamp").write_bytes(before)
     other = again(place)
     assert (other.generation, other.size) == (1, 12)
     assert sorted(lexical(other.top(unit(), [["glacier"]], 50))) == [*range(1, 13)]
@@ -389,7 +389,7 @@ assert (index.size, index.generation) == (412, 2)
 assert len(lexical(index.top(unit(), [["glacier"]], 500))) == 412
 index.close()
 """
-    for limit in (100, 1000, 5000, 10_000):
+    for limit in (100, 1000, 5000):
         done = subprocess.run(
             [sys.executable, "-c", code, str(place), str(limit)],
             capture_output=True,
@@ -399,6 +399,7 @@ index.close()
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("told:"), limit
-        index.clear()
-        fill(index)
-        index.close()
+        filled = again(place)
+        filled.clear()
+        fill(filled)
+        filled.close()

@@ -10,8 +10,8 @@ from crag.core.errors import FilterError, InputError, NotFoundError
 from crag.core.filters.where import Scope, narrow_filter
 from crag.core.protocols import SearchQuery
 from crag.core.types import Document
+from crag.storage.about import CHUNKS, HEADINGS, TITLES
 from crag.storage.library import Library
-from crag.storage.search import CHUNKS, HEADINGS, TITLES
 from tests.storage.conftest import OpenLibrary
 from tests.support.library_makers import HashEmbedder, make_document
 

@@ -26,8 +26,9 @@ from crag.retrieval.ranking import (
     search_terms,
     without_names,
 )
-from crag.storage.catalog import Catalog, TitleIndex
+from crag.storage.catalog import Catalog
 from crag.storage.library import Library
+from crag.storage.title_index import TitleIndex
 from tests.support.library_makers import HashEmbedder, make_document
 
 Fill = Callable[..., Document]

@@ -11,10 +11,10 @@ from sqlalchemy import Connection, create_engine, delete, insert
 
 from crag.core.types import Chunk
 from crag.retrieval.ranking import card_words, forms
-from crag.storage import catalog
-from crag.storage.catalog import IndexSegment, Postings, TitleIndex
-from crag.storage.search import line_items
+from crag.retrieval.statement_lines import line_items
+from crag.storage import title_index
 from crag.storage.tables import documents
+from crag.storage.title_index import IndexSegment, Postings, TitleIndex
 from crag.text.numerals import without_amounts
 
 WORDS = st.lists(st.sampled_from(["foot", "Locker", "2022", "8K", "FY19", "2023Q2", "GeneralMills", "a", "é", "µm"]))
@@ -64,7 +64,7 @@ def stored(connection: Connection, names: list[str]) -> None:
 
 @pytest.mark.parametrize("full", [2, 1000])
 def test_documents_come_and_go_and_no_card_is_read_twice(full: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "FULL", full)
+    monkeypatch.setattr(title_index, "FULL", full)
     engine = create_engine("sqlite://")
     names = ["alder", "birch", "cedar", "dogwood", "elm", "fir", "gorse", "hazel"]
     with engine.begin() as connection:
