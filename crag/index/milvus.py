@@ -15,7 +15,7 @@ import numpy as np
 from crag.core.errors import IndexUnavailableError
 from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Vectors
 from crag.index.lexical import stems
-from crag.index.milvus_server import LostError, MissingError, NotLoadedError, Server, close_server, opened
+from crag.index.milvus_server import Connection, LostError, MissingError, NotLoadedError
 
 log = logging.getLogger(__name__)
 
@@ -28,9 +28,9 @@ _DENSE = {"HNSW": {"M": 16, "efConstruction": 200}, "AUTOINDEX": {}}
 _BUILD_SECONDS = 60.0
 
 
-def prepare(server: Server, collection: str, dimension: int) -> None:
+def prepare(server: Connection, collection: str, dimension: int) -> None:
     """See that the collection fits and is in memory. Raises MissingError, and IndexUnavailableError if it does not."""
-    if collection in server.ready:
+    if server.ready:
         return
     _check(server.call("describe_collection", collection), dimension)
     indexed = server.call("list_indexes", collection)
@@ -44,12 +44,12 @@ def prepare(server: Server, collection: str, dimension: int) -> None:
         if isinstance(error, LostError) or not server.lite:
             raise
         _rebuild_index(server, collection)
-    server.ready.add(collection)
+    server.ready = True
 
 
-def make(server: Server, collection: str, dimension: int) -> None:
+def make(server: Connection, collection: str, dimension: int) -> None:
     """Make the collection where there is none. Two processes may do so at once."""
-    server.ready.discard(collection)
+    server.ready = False
     if not server.call("has_collection", collection):
         try:
             server.call("create_collection", collection, schema=_schema(dimension), consistency_level="Strong")
@@ -78,7 +78,7 @@ def _schema(dimension: int) -> Any:
     return schema
 
 
-def _index_vectors(server: Server, collection: str) -> None:
+def _index_vectors(server: Connection, collection: str) -> None:
     for at, (kind, parameters) in enumerate(_DENSE.items(), start=1):
         try:
             return _index(server, collection, "vector", kind, "COSINE", parameters)
@@ -87,7 +87,7 @@ def _index_vectors(server: Server, collection: str) -> None:
                 raise
 
 
-def _rebuild_index(server: Server, collection: str) -> None:
+def _rebuild_index(server: Connection, collection: str) -> None:
     """Milvus Lite that is killed while it writes the index of vectors leaves half a file, which it never reads again;
     the vectors themselves are whole. Where another process was first, what it made is loaded."""
     log.warning("Milvus Lite can't read its index of vectors; it is built again from the vectors.")
@@ -99,7 +99,7 @@ def _rebuild_index(server: Server, collection: str) -> None:
     server.call("load_collection", collection, seconds=_BUILD_SECONDS)
 
 
-def _index(server: Server, collection: str, field: str, kind: str, metric: str, parameters: dict[str, int]) -> None:
+def _index(server: Connection, collection: str, field: str, kind: str, metric: str, parameters: dict[str, int]) -> None:
     from pymilvus import MilvusClient
 
     wanted = MilvusClient.prepare_index_params()
@@ -141,6 +141,10 @@ _STRONG: dict[str, Any] = {"consistency_level": "Strong"}
 """What was written before is seen, by whichever process."""
 
 
+_WRITING_LITE = threading.Lock()
+"""Milvus Lite wants writes one after another, whichever library they are of."""
+
+
 class MilvusIndex:
     """The chunks of one library in Milvus; see `ChunkIndex`. Nothing is asked of the server before it is needed.
 
@@ -174,8 +178,7 @@ class MilvusIndex:
         self._seen = -1
         """The generation that was last read or written here."""
         self._timeout = timeout
-        self._server = opened(uri, token, timeout)
-        self._open = True
+        self._server = Connection(uri, token, timeout)
 
     @property
     def generation(self) -> int:
@@ -242,10 +245,8 @@ class MilvusIndex:
 
     def close(self) -> None:
         with self._lock:
-            if self._open:
-                self._open = False
-                self._added, self._deleted = [], set()
-                close_server(self._server)
+            self._added, self._deleted = [], set()
+        self._server.close()
 
     # Searching
 
@@ -283,7 +284,7 @@ class MilvusIndex:
             return None
 
     def _write(self, method: str, **named: Any) -> None:
-        with self._server.writing if self._server.lite else nullcontext():
+        with _WRITING_LITE if self._server.lite else nullcontext():
             try:
                 self._call(method, seconds=3 * self._timeout, **named)
             except MissingError as error:
@@ -294,11 +295,11 @@ class MilvusIndex:
             prepare(self._server, self._collection, self._dimension)
             return self._server.call(method, self._collection, **named)
         except NotLoadedError:
-            self._server.ready.discard(self._collection)
+            self._server.ready = False
             prepare(self._server, self._collection, self._dimension)
             return self._server.call(method, self._collection, **named)
         except MissingError:
-            self._server.ready.discard(self._collection)
+            self._server.ready = False
             raise
 
     def _send(self) -> None:
