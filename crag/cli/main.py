@@ -41,9 +41,6 @@ _MODULES = {
         "verify": "Read a whole library, and compare its parts and its index; with --repair the index is rebuilt.",
         "gaps": "List the questions that the documents did not answer, and the web pages to keep for them.",
         "keep": "Keep web pages that the answer of a run used as documents of the library.",
-        "snapshot": "Keep the documents of a library as they are now, as a version to compare with and to go back to.",
-        "snapshots": "List the versions of a library, or compare the documents of two.",
-        "rollback": "Put the documents of a library back as a snapshot has them.",
     },
     "ask": {
         "search": "Find the chunks nearest to a question; nothing is graded.",

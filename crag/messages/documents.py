@@ -1,4 +1,4 @@
-"""Sentences about documents and versions of a library: what is out of date, kept, replaced, rolled back."""
+"""Sentences about the documents of a library: what is out of date, kept, replaced."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, assert_never, get_args
 
 from crag.core.ingesting import Embedding, IngestStep, ReadingPage, ReadingQueued, RecognisingPage
 from crag.pipeline.folders import FileState, FolderComparison, Skipped
-from crag.storage.snapshots import BEFORE_ROLLBACK, DocumentChange, Kind, RolledBack, Snapshot
-from crag.text.formats import count, join_names
+from crag.text.formats import count
 
 if TYPE_CHECKING:
     from crag.analysis.gaps import KeptPage
@@ -95,44 +94,3 @@ def left_text(seconds: float) -> str:
         return f"about {round(seconds, -1):.0f} s left"
     minutes = max(1, round(seconds / 60))
     return f"about {minutes} min left" if minutes < 60 else f"about {minutes // 60} h {minutes % 60} min left"
-
-
-KINDS: Mapping[Kind, str] = {
-    "added": "added",
-    "gone": "gone",
-    "content": "other content",
-    "chunks": "cut into other chunks",
-    "fields": "other name, title or fields",
-}
-"""How a document differs between two versions."""
-KEPT = "A snapshot keeps documents that you delete later. Delete the snapshot too where they must be gone."
-
-
-def snapshot_text(snapshot: Snapshot) -> str:
-    """What a snapshot holds, or why it can't be used."""
-    if snapshot.problem:
-        return snapshot.problem
-    automatic = ", taken before a rollback" if snapshot.name.startswith(BEFORE_ROLLBACK) else ""
-    return f"{count(snapshot.documents, 'document')}, {count(snapshot.chunks, 'chunk')}{automatic}"
-
-
-def compared_sentence(changes: Sequence[DocumentChange]) -> str:
-    """How many documents differ in which way."""
-    if not changes:
-        return "The documents are the same."
-    counts = Counter(each.kind for each in changes)
-    parts = [f"{counts[kind]:,} {said}" for kind, said in KINDS.items() if counts[kind]]
-    chunks = sum(each.now - each.before for each in changes)
-    return f"{count(len(changes), 'document')} changed: {join_names(parts)}; {chunks:+,} chunks."
-
-
-def rolled_back_sentence(name: str, done: RolledBack) -> str:
-    """What a rollback did, and how it is undone."""
-    if not (done.brought or done.removed or done.described):
-        return f"The documents are those of {name} already."
-    parts = [
-        f"{count(done.brought, 'document')} put back" if done.brought else "",
-        f"{done.removed:,} taken out" if done.removed else "",
-        f"the fields of {count(done.described, 'document')} put back" if done.described else "",
-    ]
-    return f"Rolled back to {name}: {join_names(list(filter(None, parts)))}. The state before it is {done.before.name}."

@@ -40,7 +40,6 @@ from crag.storage.points import Points
 from crag.storage.records import Records
 from crag.storage.runs import Facts, InFlightJobs, Runs
 from crag.storage.search import Search
-from crag.storage.snapshots import Snapshots
 from crag.storage.store import Cache
 from crag.storage.tables import chunks, documents, files, purged
 
@@ -260,7 +259,7 @@ _EMBED_BATCH = 64
 
 class Library:
     """One folder's library: its `documents`, their `points`, `purges`, `runs` and `facts`, `in_flight`, `labels`,
-    `cache`, `evaluations` and `snapshots`.
+    `cache` and `evaluations`.
 
     The records, in SQLite or on a PostgreSQL server, are the truth, the chunk index a cache of them.
 
@@ -297,9 +296,6 @@ class Library:
         self.cache = Cache(self._database)
         self.evaluations = Evaluations(self._database)
         self.points = Points(self._database)
-        self.snapshots = Snapshots(
-            folder / "snapshots", self._database, embedder, self._upkeep.forget_deleted, may_grow
-        )
 
     def close(self) -> None:
         self._search.forget()

@@ -19,7 +19,7 @@ from ui.app.program import program
 from ui.app.session import Session
 from ui.components import charts, forms, problems
 from ui.components.drawing import draw
-from ui.documents import bulk_actions, contents, filters, map_view, table, uploads, versions
+from ui.documents import bulk_actions, contents, filters, map_view, table, uploads
 from ui.documents.listing import Held, holdings
 from ui.documents.progress import UploadEvent
 from ui.run import presentation
@@ -80,7 +80,6 @@ def _end(session: Session, any_held: bool) -> None:
     elif session.may("edit"):
         again = "Rebuilds all embeddings. You can keep asking questions."
         st.button("Re-index all", key="reindex", on_click=once(_reindex), args=(session,), help=again)
-    versions.show(session, any_held)
 
 
 def _empty(session: Session) -> None:
