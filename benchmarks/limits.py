@@ -26,9 +26,9 @@ from crag.admin.store import open_store
 from crag.admin.usage_store import Want
 from crag.core.config import AppConfig
 from crag.core.types import Call
+from crag.storage.database import Database
 from crag.storage.places import DataFolder, StorageUse
 from crag.storage.postgres import Server
-from crag.storage.records import Records
 from tests.support.postgres_server import postgres_server
 
 RESULT = Path(__file__).resolve().parent / "results" / "limits.md"
@@ -44,7 +44,7 @@ WHAT = {
 Times = dict[str, list[float]]
 
 
-def measured(store: Records, runs: int) -> dict[str, float]:
+def measured(store: Database, runs: int) -> dict[str, float]:
     """Medians in milliseconds, of so many of each."""
     quotas = Quotas(store, lambda: CONFIG, StorageUse(DataFolder(Path(tempfile.gettempdir()) / "no libraries")))
     quotas.ask("warm")  # the tables are made, the limits read
@@ -84,9 +84,9 @@ def median(work: Callable[[], object], times: int) -> float:
 
 
 @contextlib.contextmanager
-def stores() -> Iterator[dict[str, Callable[[Path], contextlib.AbstractContextManager[Records]]]]:
+def stores() -> Iterator[dict[str, Callable[[Path], contextlib.AbstractContextManager[Database]]]]:
     """How an empty store of each kind is opened, by its name."""
-    found: dict[str, Callable[[Path], contextlib.AbstractContextManager[Records]]] = {
+    found: dict[str, Callable[[Path], contextlib.AbstractContextManager[Database]]] = {
         "SQLite": lambda folder: closing(open_store(folder))
     }
     if not list(Path("/usr/lib/postgresql").glob("*/bin/initdb")) and not shutil.which("initdb"):
@@ -95,7 +95,7 @@ def stores() -> Iterator[dict[str, Callable[[Path], contextlib.AbstractContextMa
     with postgres_server(fsync="on", full_page_writes="on", autovacuum="on") as server:
 
         @contextlib.contextmanager
-        def emptied(folder: Path) -> Iterator[Records]:
+        def emptied(folder: Path) -> Iterator[Database]:
             with server.emptied() as url, closing(Server(url)) as opened, closing(open_store(folder, opened)) as store:
                 yield store
 

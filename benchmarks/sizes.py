@@ -30,7 +30,7 @@ from crag.core.config import AppConfig
 from crag.core.protocols import RunRequest
 from crag.engine import Engine
 from crag.models.runtime import embedder_of
-from crag.storage.places import name_of
+from crag.storage.private import name_of
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.library_makers import make_document
 

@@ -29,8 +29,8 @@ from crag.analysis.evaluate import add_set
 from crag.analysis.questions.sets import Question, QuestionSet
 from crag.core.config import AppConfig
 from crag.core.protocols import RunRequest
-from crag.storage.places import name_of
-from crag.storage.runs import InFlightJob
+from crag.storage.in_flight import InFlightJob
+from crag.storage.private import name_of
 
 GOAL = "0 leaks across 200 workspaces, 50 of them active, checked by planted words"
 

@@ -49,8 +49,9 @@ from crag.runtime.fair_queue import FairQueue
 from crag.runtime.waiting import CLOCK, Clock
 from crag.storage.data_dir import DataDirLock
 from crag.storage.library import Library
-from crag.storage.places import PrivateLibraries, check_workspace_name
-from crag.storage.records import server_at
+from crag.storage.places import check_workspace_name
+from crag.storage.postgres import server_at
+from crag.storage.private import PrivateLibraries
 from crag.text.characters import whole_text
 from crag.web.folder import FOLDER, FolderWeb
 

@@ -30,9 +30,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from crag.admin.store import VERSION as TEAMS
 from crag.core.errors import CancelledError, InputError, StorageError
-from crag.storage.records import CHOSEN, SIGNED_WITH
-from crag.storage.sqlite import other_version_error, translate_errors
-from crag.storage.tables import VERSION as LIBRARY
+from crag.storage.sqlite import translate_errors
+from crag.storage.tables import LIBRARY
+from crag.storage.values import CHOSEN, SIGNED_WITH
 
 FORMAT = 1
 """Of the file. One of a later format is refused."""
@@ -244,8 +244,7 @@ class Archive:
         if not known or wanted != set(self._hashes) or not set(contents.kept) <= {SIGNED_WITH, CHOSEN}:
             raise self._broken("what it says of itself does not fit what it holds")
         for each in contents.libraries:
-            if each.version != LIBRARY:
-                raise other_version_error(f"The library {each.workspace}", str(each.version), LIBRARY)
+            LIBRARY.check(str(each.version), each.workspace)
         if contents.teams > TEAMS:
             raise _newer("people and workspaces", contents.teams, TEAMS)
         return contents

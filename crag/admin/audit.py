@@ -17,7 +17,7 @@ from crag.admin.roles import Actor
 from crag.admin.store import audit
 from crag.core.errors import AccessError, StorageError
 from crag.runtime.limits import Buckets
-from crag.storage.records import Records
+from crag.storage.database import Database
 from crag.text.formats import one_line
 
 AuditedAct = Literal[
@@ -70,7 +70,7 @@ class Entry:
 class AuditLog:
     """Entries are added and, after the time that the operator sets, removed; never changed. Thread-safe."""
 
-    def __init__(self, store: Records, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, store: Database, now: Callable[[], float] = time.monotonic) -> None:
         """`now` counts seconds, for the bound on entries."""
         self._store, self._unproven = store, Buckets(_UNPROVEN, now)
         self._lock, self._left_out = threading.Lock(), 0

@@ -39,10 +39,12 @@ from crag.core.errors import CancelledError, CragError, InputError, NotFoundErro
 from crag.index.stamp import sync
 from crag.storage import store
 from crag.storage.data_dir import RESTORING, DataDirLock, adding, alone, put_back, swap
+from crag.storage.files import own_folder
+from crag.storage.layout import Layout
 from crag.storage.places import DataFolder, check_workspace_name
-from crag.storage.records import CHOSEN, SIGNED_WITH, KeyValueStore
-from crag.storage.sqlite import Layout, connect, damaged_error, driver, own_folder, translate_errors, wait_for_others
+from crag.storage.sqlite import SqliteFile, connect, damaged_error, driver, translate_errors
 from crag.storage.tables import LIBRARY, chunks, documents, meta, runs
+from crag.storage.values import CHOSEN, SIGNED_WITH, KeyValueStore
 from crag.text.formats import iso_now
 
 WHO = "command line"
@@ -163,8 +165,7 @@ def _copy_library(home: DataFolder, name: str, to: Path, watch: Watch, cancel: t
         return None
     version = _copy_database(file, to, lambda done, of: watch(name, done, of), cancel)
     with translate_errors(file), closing(connect(to)) as connection:
-        if LIBRARY.inspect(driver(connection), file):
-            return None  # an empty file: its library is being created
+        SqliteFile(file, LIBRARY).inspect(driver(connection))
         if problem := store.first_problem(connection):
             raise damaged_error(file, problem)
         return Stored(
@@ -185,9 +186,8 @@ def _copy_database(file: Path, to: Path, watch: Callable[[int, int], object], ca
         watch(of - left, of)
 
     os.close(os.open(to, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    with translate_errors(file), closing(connect(f"{file.absolute().as_uri()}?mode=rw", uri=True)) as held:
+    with translate_errors(file), closing(connect(file)) as held:
         source = driver(held)
-        wait_for_others(source)
         source.execute("BEGIN")  # others go on writing, and the copy is of one moment
         source.execute("SELECT count(*) FROM sqlite_master").fetchone()
         with closing(connect(to)) as connection:
@@ -384,9 +384,11 @@ def _adopt_library(file: Path, backup: str) -> None:
     Raises InputError for a file that holds what no library does or is damaged, StorageError for another version.
     """
     with translate_errors(file), closing(connect(file)) as connection:
-        empty = LIBRARY.inspect(driver(connection), file)
+        SqliteFile(file, LIBRARY).inspect(driver(connection))
+        with connection.begin():
+            LIBRARY.upgrade(connection)
         _check_layout(connection, LIBRARY, backup)
-        if empty or store.first_problem(connection):
+        if store.first_problem(connection):
             raise InputError(f"The file {backup} is no backup: a library in it is damaged.", "Nothing was changed.")
         connection.execute(update(meta).where(meta.c.key == "library").values(value=uuid.uuid4().hex))
         connection.commit()
@@ -404,8 +406,7 @@ def _restore_rest(archive: Archive, coming: Path, cancel: threading.Event | None
 
 def _check_layout(connection: Connection, layout: Layout, backup: str) -> None:
     """Raises InputError for a database with other tables than the layout has, or with triggers or views."""
-    with closing(connect(":memory:")) as fresh:
-        layout.create(fresh)
+    with layout.empty() as fresh:
         if _layout(connection) == _layout(fresh):
             return
     raise InputError(
@@ -418,4 +419,5 @@ def _layout(connection: Connection) -> set[tuple[str, str, str]]:
     listed = driver(connection).execute(
         "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite|_%' ESCAPE '|'"
     )
-    return {(kind, name, sql) for kind, name, sql in listed}
+    # A column that was added later stands on the line of the one before.
+    return {(kind, name, " ".join((sql or "").split())) for kind, name, sql in listed}

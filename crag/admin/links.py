@@ -15,7 +15,7 @@ from crag.admin.audit import AuditLog, refusals_noted
 from crag.admin.roles import Actor, check
 from crag.admin.store import links, people, workspaces
 from crag.core.errors import AccessError, InputError, NotFoundError
-from crag.storage.records import Records
+from crag.storage.database import Database
 from crag.text.formats import iso_now
 
 LONGEST = 365
@@ -46,7 +46,7 @@ class Link:
 class Links:
     """Thread-safe; several processes may share the store. Every method raises StorageError."""
 
-    def __init__(self, store: Records, audit: AuditLog) -> None:
+    def __init__(self, store: Database, audit: AuditLog) -> None:
         self._store, self._audit = store, audit
 
     def issue(self, workspace: str, days: int, by: Actor) -> tuple[Link, str]:

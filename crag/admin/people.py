@@ -18,7 +18,9 @@ from crag.admin.roles import ROLES, Role, higher
 from crag.admin.store import open_store, people, sign_ins
 from crag.core.config import AppConfig, PeopleSettings
 from crag.core.errors import AccessError, InputError, NotFoundError, StorageError
-from crag.storage.records import CHOSEN, IN_USE, KeyValueStore, Records, server_at
+from crag.storage.database import Database
+from crag.storage.postgres import server_at
+from crag.storage.values import CHOSEN, IN_USE, KeyValueStore
 from crag.text.formats import one_line
 
 EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s]{1,190}")
@@ -133,7 +135,7 @@ class People:
     `settings` are asked again each time, so a changed one holds at once. Every method raises StorageError.
     """
 
-    def __init__(self, store: Records, audit: AuditLog, settings: Callable[[], PeopleSettings]) -> None:
+    def __init__(self, store: Database, audit: AuditLog, settings: Callable[[], PeopleSettings]) -> None:
         self._store, self._audit, self._settings = store, audit, settings
 
     def all(self) -> list[Person]:

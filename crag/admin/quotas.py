@@ -31,9 +31,9 @@ from crag.admin.usage_store import (
 from crag.core.config import SETTINGS, AppConfig
 from crag.core.errors import CragError, InputError, NotFoundError, RoomError, StorageError
 from crag.providers.prices import Price, usable
+from crag.storage.database import Database
 from crag.storage.library import Library
 from crag.storage.places import StorageUse, Stored
-from crag.storage.records import Records
 from crag.text.formats import iso_now
 
 _NONE = -1.0
@@ -57,7 +57,7 @@ class Override:
 class Overrides:
     """The changed limits of one store. Every method raises StorageError."""
 
-    def __init__(self, store: Records) -> None:
+    def __init__(self, store: Database) -> None:
         self._store = store
 
     def all(self) -> Mapping[tuple[str, str], Override]:
@@ -165,7 +165,7 @@ class Quotas:
 
     def __init__(
         self,
-        store: Records,
+        store: Database,
         config: Callable[[], AppConfig],
         stored: StorageUse,
         known: Callable[[str], bool] = lambda workspace: True,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sqlalchemy import (
     JSON,
@@ -24,11 +23,8 @@ from sqlalchemy import (
 )
 
 from crag.storage.database import Database
-from crag.storage.records import Records
-from crag.storage.sqlite import Layout
-
-if TYPE_CHECKING:
-    from crag.storage.postgres import Server
+from crag.storage.layout import Layout
+from crag.storage.postgres import PostgresSchema, Server
 
 VERSION = 1
 """The number of the layout of these tables. A database of another one is refused."""
@@ -139,10 +135,8 @@ FILE = "teams.db"
 SCHEMA = "crag"
 
 
-def open_store(data: Path, server: Server | None = None) -> Records:
+def open_store(data: Path, server: Server | None = None) -> Database:
     """The tables of a data folder, or of a database. Nothing is created before the first write."""
     if server is None:
-        return Database(data / FILE, layout=TEAMS)
-    from crag.storage.postgres import SchemaRecords  # only those who have a server need it
-
-    return SchemaRecords(server, "people and workspaces", schema=SCHEMA, layout=TEAMS)
+        return Database.in_file(data / FILE, TEAMS)
+    return Database(PostgresSchema(server, "people and workspaces", TEAMS, SCHEMA))

@@ -15,7 +15,8 @@ from crag.admin.workspaces import Workspaces
 from crag.core.config import AppConfig
 from crag.core.errors import StorageError
 from crag.core.purging import Due
-from crag.storage.places import PrivateLibraries, StorageUse
+from crag.storage.places import StorageUse
+from crag.storage.private import PrivateLibraries
 
 if TYPE_CHECKING:
     from crag.storage.postgres import Server

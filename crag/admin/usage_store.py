@@ -18,7 +18,7 @@ from crag.admin.store import usage
 from crag.core.errors import CragError, DayLimitError, QuotaError, RoomError, StorageError
 from crag.core.types import Call
 from crag.providers.prices import Price, sum_calls
-from crag.storage.records import Records
+from crag.storage.database import Database
 from crag.storage.store import put
 from crag.text.formats import count
 
@@ -235,7 +235,7 @@ class UsageStore:
     every limit.
     """
 
-    def __init__(self, store: Records, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(self, store: Database, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._store, self.now = store, now
         self._aside: dict[tuple[str, str, str], float] = {}
         """What was counted here while the store could not be written to."""

@@ -16,7 +16,7 @@ from crag.admin.audit import AuditLog, refusals_noted
 from crag.admin.roles import ROLES, Actor, Principal, Role, check, higher, lower
 from crag.admin.store import limits, links, members, people, usage, workspaces
 from crag.core.errors import InputError, NotFoundError
-from crag.storage.records import Records
+from crag.storage.database import Database
 from crag.text.formats import iso_now, one_line
 
 Kind = Literal["person", "group"]
@@ -81,7 +81,7 @@ class Workspaces:
     What changes one asks whether who does it may, and is in the audit log, done or refused.
     """
 
-    def __init__(self, store: Records, audit: AuditLog) -> None:
+    def __init__(self, store: Database, audit: AuditLog) -> None:
         self._store, self._audit = store, audit
 
     # Who may enter what

@@ -97,7 +97,8 @@ class RunStarted:
 
     `via`: how it came in: "app", "cli", "python", "agent", "mcp" or "http"; empty where an earlier build stored it, and
     of an evaluation. `client`: what the program that asked calls itself, which nobody vouches for. `wanted`: with
-    "evidence" the run ends at the strips that are kept, and the caller writes the answer.
+    "evidence" the run ends at the strips that are kept, and the caller writes the answer. `conversation`: the id of the
+    one that it belongs to; empty for none.
     """
 
     run_id: str
@@ -109,6 +110,7 @@ class RunStarted:
     via: str = ""
     client: str = ""
     wanted: OutputMode = "answer"
+    conversation: str = ""
     at: float = 0.0
     kind: Literal["run_started"] = "run_started"
 

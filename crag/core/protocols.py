@@ -292,6 +292,7 @@ class RunRequest:
     - `retriever` is searched in place of the library, by its own filters.
     - `wanted="evidence"` ends the run before an answer is written.
     - `via` and `client` say which program asks, for the history of runs: see `RunStarted`.
+    - `conversation` is the id of the stored conversation that the run belongs to.
     """
 
     question: str
@@ -309,6 +310,7 @@ class RunRequest:
     wanted: OutputMode = "answer"
     via: str = "python"
     client: str = ""
+    conversation: str = ""
 
     @property
     def effective_settings(self) -> Settings:

@@ -97,7 +97,7 @@ class Search:
 class Trace:
     """Everything a person can see of a run, at any moment of it.
 
-    `via`, `client` and `wanted` as `RunStarted` has them.
+    `via`, `client`, `wanted` and `conversation` as `RunStarted` has them.
 
     `before` runs must end before it begins, for which it has waited `waited` seconds. `scope`: of which documents it is
     asked; None: of all that its settings let through. `context`: what was asked in place of a question that belongs to
@@ -117,6 +117,7 @@ class Trace:
     via: str = ""
     client: str = ""
     wanted: OutputMode = "answer"
+    conversation: str = ""
     before: int = 0
     waited: float = 0.0
     scope: ev.ScopeResolved | None = None
@@ -174,6 +175,7 @@ class Trace:
                     via=event.via,
                     client=event.client,
                     wanted=event.wanted,
+                    conversation=event.conversation,
                 )
             case ev.Queued():
                 return replace(after, before=event.before, waited=event.waited)

@@ -26,8 +26,8 @@ from crag.runtime.circuits import Circuits
 from crag.runtime.fair_queue import FairQueue, QueueTicket
 from crag.runtime.usage import UsageTracker
 from crag.runtime.waiting import CLOCK, Clock
+from crag.storage.in_flight import InFlightJob
 from crag.storage.library import Library
-from crag.storage.runs import InFlightJob
 
 
 def resolve_scope(library: Library, where: str, at: float) -> ev.ScopeResolved | None:
@@ -92,6 +92,7 @@ class RunExecutor:
             via=request.via,
             client=named_client(request.client),
             wanted=request.wanted,
+            conversation=request.conversation,
         )
         registered = self._register_in_flight(started)  # before its first event, so that a crash can be reported
         try:

@@ -13,8 +13,8 @@ from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Exchange, RetrievedChunk, Standalone, Strip, WebPage
 from crag.pipeline.context import EventEmitter
 from crag.runtime.usage import UsageTracker
+from crag.storage.cache import Cache
 from crag.storage.library import Library
-from crag.storage.store import Cache
 
 
 class LibraryRetriever:

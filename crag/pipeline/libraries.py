@@ -18,7 +18,7 @@ from crag.core.events import event_from_json
 from crag.core.purging import Due, conditions_of
 from crag.core.trace import Trace
 from crag.storage.library import Library
-from crag.storage.places import PrivateLibraries
+from crag.storage.private import PrivateLibraries
 
 _log = logging.getLogger(__name__)
 

@@ -18,8 +18,9 @@ from filelock import FileLock, Timeout
 
 from crag.core.errors import NotFoundError, StorageError
 from crag.index.stamp import sync
-from crag.storage.records import KeyValueStore
-from crag.storage.sqlite import own_folder, translate_errors
+from crag.storage.files import own_folder
+from crag.storage.sqlite import translate_errors
+from crag.storage.values import KeyValueStore
 
 RESTORING = "restoring"
 """Where a restore makes what is to come. Nothing in it counts before its note is there."""

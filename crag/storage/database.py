@@ -1,291 +1,169 @@
-"""Connections to one file of SQLite: many readers, one writer at a time, every use a transaction."""
+"""The database of one library, or of people and workspaces: many readers, one writer, every use a transaction."""
 
 from __future__ import annotations
 
-import errno
-import os
-import shutil
-import sqlite3
+import json
+import logging
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from crag.core.errors import IndexUnavailableError, StorageError
-from crag.storage.records import Records
-from crag.storage.sqlite import (
-    Idle,
-    Layout,
-    connect,
-    connect_read_only,
-    damaged_error,
-    driver,
-    full,
-    library_name,
-    own_folder,
-    read_transaction,
-    translate_errors,
-    wait_for_others,
-    writable,
-    write_ahead,
-)
+from crag.core.errors import StorageError
+from crag.storage.layout import Layout
+from crag.storage.postgres import PostgresSchema
+from crag.storage.sqlite import SqliteFile
 from crag.storage.tables import LIBRARY
 
-_TURN_SECONDS = 0.05
-"""Between two tries to be the one that changes the index."""
-_VACUUM_PAGES = 1024
-"""Freed pages given back to the disk in one step: a step needs at most as much room while it works."""
-_LOG_PAGES = 256
-"""Pages of the write-ahead log after which it is written back: a mebibyte."""
-_LOG_BYTES = 4 * 1024 * 1024
-"""What the log may keep on the disk after it was written back."""
-_SPARE = 1024 * 1024
-"""Bytes of the disk that a document leaves free."""
+_log = logging.getLogger(__name__)
 
 
-class Database(Records):
-    """A pool of connections to one file. Several processes may have one each on the same file.
+class Database:
+    """A database in a file or on a server. Thread-safe, across processes too.
 
-    The file is created by the first write. Until then it reads as an empty library, and there is nothing on the disk.
+    What was never written to reads as empty, and is nowhere. What is deleted or replaced from outside while it is in
+    use is reported once, by StorageError; after that the library works with what is there then.
     """
 
-    def __init__(self, path: Path, may_grow: Callable[..., None] | None = None, layout: Layout = LIBRARY) -> None:
-        super().__init__(library_name(path), "on the disk", layout, may_grow)
-        self.path = path
-        self._idle = Idle()
+    def __init__(self, store: SqliteFile | PostgresSchema, may_grow: Callable[..., None] | None = None) -> None:
+        """`may_grow(more, makes=…)` is asked before every write that may add, with the bytes that are to come where
+        that is known, and whether the library would be created; it raises RoomError where that is too much.
+        """
+        self._store, self._may_grow = store, may_grow
+        self._writing = threading.Lock()
+        self._closed = False
+        self._seen: Hashable = None
+        """What identifies the tables that were used last; None: none were there."""
+
+    @classmethod
+    def in_file(cls, path: Path, layout: Layout = LIBRARY) -> Database:
+        """The database in a file."""
+        return cls(SqliteFile(path, layout))
 
     def check(self) -> None:
         """Raises StorageError where the file, or a folder for it, can't be used."""
-        with translate_errors(self.path):
-            if not self.exists:
-                _placeable(self.path.parent)
-                return
-            with self._borrowed():
-                pass
+        with self._store.translated():
+            self._store.check()
 
     @property
     def exists(self) -> bool:
-        return self.path.exists()
-
-    def damaged(self, detail: str) -> StorageError:
-        return damaged_error(self.path, detail)
-
-    def _translated(self) -> AbstractContextManager[None]:
-        return translate_errors(self.path)
+        """Whether anything was ever stored. Raises StorageError."""
+        with self._store.translated():
+            return self._store.identity() is not None
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection | None]:
-        with self._lock:
-            exists = self._look()
-        if not exists:
-            yield None
-            return
-        with self._borrowed() as connection, read_transaction(connection):
+    def read(self) -> Iterator[Connection]:
+        """A read transaction: all that is read in the block is of one moment, and nothing that it changes is stored."""
+        self._check_open()
+        with self._translated(), self._store.transaction() as (connection, found):
+            self._meet(found)
             yield connection
 
     @contextmanager
-    def _changing(self, more: int, *, synced: bool) -> Iterator[Connection]:
-        if not self.exists:
-            with self._lock:
-                self._look()  # says so where there was one
-            own_folder(self.path.parent)
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-        self._check_disk(more)
-        with self._transaction(synced=synced) as connection:
-            yield connection
+    def write(self, more: int = 0, *, grows: bool = True, synced: bool = True) -> Iterator[Connection]:
+        """A write transaction: lasting when the block ends, or, if it raises, nothing of it happened.
 
-    def _free(self, work: Callable[[Connection], object]) -> bool:
-        """It works on a full disk too: the reserve makes room for it, and `work` is done again."""
-        if not self.exists:
-            return False
-        held = 0
-        try:
-            with self._transaction() as connection:
-                work(connection)
-        except (sqlite3.OperationalError, DBAPIError) as error:
-            if not full(error):
-                raise
-            held = self._give_up()
-            # What is written back is in the log no more: that makes room, too.
-            with self._borrowed() as connection, suppress(sqlite3.OperationalError):
-                driver(connection).execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            with self._transaction() as connection:
-                work(connection)
-        self._reclaim()
-        if held:
-            self.reserve(held)
-        return True
-
-    def reserve(self, size: int) -> None:
-        """Keep `size` bytes of the disk, so that something can be deleted when it is full; more, if more are kept.
-
-        Nothing happens where there is no room: then there was none to keep.
+        `more`: about how many bytes it adds. Raises RoomError where no more may be stored, unless it never `grows`.
+        What is not `synced` outlives the program, but maybe not a power cut: caches, and notes of what is under way.
         """
-        file = self.path.with_suffix(".reserve")
-        try:
-            if file.exists() and file.stat().st_size >= size:
-                return
-            with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as opened:
-                opened.write(bytes(size))
-        except OSError:
-            with suppress(OSError):
-                file.unlink()
-
-    @contextmanager
-    def alone(self, stop: threading.Event) -> Iterator[bool]:
-        """The right to change the chunk index, which one at a time has among all processes; a killed one loses it.
-
-        Waits for it, until `stop`: then False. Raises IndexUnavailableError where the folder can't be written.
-        """
-        turn = FileLock(self.path.with_suffix(".turn"), timeout=0, mode=0o600, thread_local=False)
-        while not _taken(turn):
-            if stop.wait(_TURN_SECONDS):
-                yield False
-                return
-        try:
-            yield True
-        finally:
-            turn.release()
-
-    def rest(self) -> None:
-        self._idle.rest()
-
-    def close(self) -> None:
-        self._closed = True
-        self._idle.end()
-
-    def _reclaim(self) -> None:
-        """Step by step: the log of one step must fit where the disk is nearly full."""
-        with self._borrowed() as borrowed, suppress(sqlite3.OperationalError):  # it stays free within the file then
-            connection = driver(borrowed)
-            left = connection.execute("PRAGMA freelist_count").fetchone()[0]
-            while left:
-                # Not `execute`: it would stop after the first page.
-                connection.executescript(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})")
-                _, log, written = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-                before, left = left, connection.execute("PRAGMA freelist_count").fetchone()[0]
-                if log != written or left >= before:
-                    break  # somebody reads, and the log would grow; or the file was made without this way
-
-    def _give_up(self) -> int:
-        """Removes the reserve, whose size it returns."""
-        file = self.path.with_suffix(".reserve")
-        with suppress(OSError):
-            held = file.stat().st_size
-            file.unlink()
-            return held
-        return 0
-
-    def _check_disk(self, more: int) -> None:
-        """Raises OSError where what is to come does not fit in, in the log and in the file, with something to spare.
-
-        To find that out only when the disk is full would leave a log that can't be written back.
-        """
-        free = shutil.disk_usage(self.path.parent).free
-        if more and free < 2 * more + _SPARE:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    @contextmanager
-    def _transaction(self, *, synced: bool = True) -> Iterator[Connection]:
-        with self._borrowed() as connection:
-            file = driver(connection)
-            # NORMAL: the log is not synced by itself, but by the next transaction that is.
-            file.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
-            file.execute("BEGIN IMMEDIATE")
-            with connection.begin():
+        self._check_open()
+        with self._translated(), self._writing:
+            makes = self._look() is None
+            if self._may_grow is not None and (grows or makes):
+                self._may_grow(more, makes=makes)
+            if makes:
+                self._store.create()
+            with self._store.transaction(write=True, more=more, synced=synced) as (connection, found):
+                self._meet(found)
                 yield connection
 
+    def free(self, work: Callable[[Connection], object]) -> None:
+        """A write transaction that only removes, and the space of what it removed given back.
+
+        Where there is no room for it, `work` may be done twice.
+        """
+        self._check_open()
+        with self._translated(), self._writing:
+            held, found = 0, self._look()
+            try:
+                self._remove(work)
+            except DBAPIError as error:
+                held = self._store.make_room(error)
+                if not held:
+                    raise
+                self._remove(work)
+            if found is not None:
+                self._store.reclaim()
+            if held:
+                self._store.reserve(held)
+
+    def reserve(self, size: int) -> None:
+        """Keep `size` bytes of room, so that something can be deleted where there is none left."""
+        self._store.reserve(size)
+
+    def alone(self, stop: threading.Event) -> AbstractContextManager[bool]:
+        """The right to change the chunk index, which one at a time has among all processes; a killed one loses it.
+
+        Waits for it, until `stop`: then False. Raises IndexUnavailableError where nobody can have it.
+        """
+        return self._store.alone(stop)
+
+    def rest(self) -> None:
+        """Keep nothing open until the next use."""
+        self._store.rest()
+
+    def damaged(self, detail: str) -> StorageError:
+        """The error where the parts of the library don't fit each other."""
+        return self._store.damaged(detail)
+
+    def close(self) -> None:
+        """Close what is idle now and the rest as it comes back. Closing twice does nothing."""
+        self._closed = True
+        self.rest()
+
+    def _remove(self, work: Callable[[Connection], object]) -> None:
+        with self._store.transaction(write=True) as (connection, found):
+            self._meet(found)
+            work(connection)  # where there is nothing to remove, it finds that itself and says so
+
+    def _look(self) -> Hashable:
+        found = self._store.identity()
+        self._meet(found)
+        return found
+
+    def _meet(self, found: Hashable) -> None:
+        """Take the tables that are there now as the library. Raises StorageError, once, where others were before."""
+        if found == self._seen:
+            return
+        if self._seen is not None:
+            self._seen = None
+            self._store.rest()
+            _log.info("the library %s was deleted or replaced while it was in use", self._store.name)
+            raise StorageError(
+                f"The library {self._store.name} was deleted or replaced {self._store.where} while it was in use.",
+                "It goes on with what is there now, which may be nothing: add the documents again, or put a backup in"
+                " its place.",
+            )
+        layout = self._store.layout
+        with self._store.transaction() as (connection, _):
+            version = layout.version_of(connection)
+        layout.check(version, self._store.name)
+        if version != str(layout.version):
+            with self._store.transaction(write=True) as (connection, _):
+                layout.upgrade(connection)
+        self._seen = found
+
     @contextmanager
-    def _borrowed(self) -> Iterator[Connection]:
-        with self._lock:
-            self._check_open()
-            if not self._look():
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-            idle = self._idle
-        connection = idle.take() or self._connect()
+    def _translated(self) -> Iterator[None]:
         try:
-            yield connection
-        finally:
-            idle.give_back(connection)
+            with self._store.translated():
+                yield
+        except json.JSONDecodeError as error:  # flipped bytes that SQLite does not notice
+            raise self.damaged(f"a row can't be read: {error}") from error
 
-    def _look(self) -> bool:
-        """Whether there is a file. Raises StorageError, once, where it is not the one that was opened."""
-        try:
-            found = self.path.stat()
-            identity = found.st_dev, found.st_ino
-        except FileNotFoundError:
-            identity = None
-        if identity != self._seen:
-            self._idle.end()
-            self._idle = Idle()
-            self._follow(identity)
-        return identity is not None
-
-    def _connect(self) -> Connection:
-        """A connection to the file, which is brought up to date."""
-        if not writable(self.path):
-            return self._connected_read_only()
-        try:
-            return self._connected()
-        except (sqlite3.OperationalError, DBAPIError):
-            # Even reading takes a few pages of the disk, for what the connections share.
-            if shutil.disk_usage(self.path.parent).free >= _SPARE or not self._give_up():
-                raise
-            return self._connected()
-
-    def _connected_read_only(self) -> Connection:
-        """Looking and asking go on where nothing can be written: a write fails, and says why."""
-        connection = connect_read_only(self.path)
-        try:
-            wait_for_others(driver(connection))
-            self._layout.inspect(driver(connection), self.path)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _connected(self) -> Connection:
-        connection = connect(self.path)
-        try:
-            file = driver(connection)
-            wait_for_others(file)
-            # Before anything that writes: a file that is not ours must stay as it is.
-            if self._layout.inspect(file, self.path):
-                file.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            write_ahead(file)
-            file.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
-            file.execute(f"PRAGMA journal_size_limit = {_LOG_BYTES}")
-            file.execute("PRAGMA foreign_keys = ON")
-            file.execute("PRAGMA secure_delete = FAST")
-            self._layout.prepare(connection, self.path)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-
-def _taken(turn: FileLock) -> bool:
-    try:
-        turn.acquire()
-    except Timeout:
-        return False
-    except OSError as error:
-        raise IndexUnavailableError(
-            f"The library's folder can't be written: {error.strerror}.",
-            "Free disk space, or check the folder's permissions; everything stored is intact.",
-        ) from error
-    return True
-
-
-def _placeable(folder: Path) -> None:
-    """Raises OSError where no such folder could ever be made: a file stands in its place, or it may not be written."""
-    while not folder.exists():
-        folder = folder.parent
-    if not folder.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StorageError(f"The library {self._store.name} is closed.", "Open it again.")

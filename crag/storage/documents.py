@@ -21,8 +21,8 @@ from crag.core.tables import dump_tables
 from crag.core.trace import Track
 from crag.core.types import Chunk, Document
 from crag.storage import labels, store
+from crag.storage.database import Database
 from crag.storage.labels import Lost, take_over
-from crag.storage.records import Records
 from crag.storage.sqlite import driver
 from crag.storage.tables import chunks as stored_chunks
 from crag.storage.tables import documents, files, vectors
@@ -41,7 +41,7 @@ _RECORD = select(documents.c.record, documents.c.model)
 class Documents:
     """A library's documents. Thread-safe, across processes too."""
 
-    def __init__(self, database: Records, embedder: Embedder, forget: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, database: Database, embedder: Embedder, forget: Callable[[], None] = lambda: None) -> None:
         """`forget` is called after a deletion, so that the chunk index forgets the words, too."""
         self._database = database
         self._embedder = embedder

@@ -12,7 +12,7 @@ from sqlalchemy import Column, Connection, and_, delete, func, insert, select, u
 
 from crag.core.errors import NotFoundError
 from crag.core.runfacts import DaySpending
-from crag.storage.records import Records
+from crag.storage.database import Database
 from crag.storage.runs import spending_of
 from crag.storage.tables import evaluations, question_sets, results, searches
 from crag.storage.tables import runs as stored_runs
@@ -65,7 +65,7 @@ class Evaluations:
     Results refer to their runs by id only: they stay whole when a run, a chunk or a document goes.
     """
 
-    def __init__(self, database: Records) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
 
     # Sets

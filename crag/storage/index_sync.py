@@ -14,7 +14,7 @@ from crag.core.errors import CragError, IndexUnavailableError
 from crag.index.chunk_index import ChunkIndex, Contents, Numbers
 from crag.runtime.waiting import CLOCK, Clock
 from crag.storage import search_rows, store
-from crag.storage.records import Records
+from crag.storage.database import Database
 
 _log = logging.getLogger(__name__)
 _PATIENCE = 10.0
@@ -61,7 +61,7 @@ class IndexSync:
     Of several processes one at a time does this: what one adds, another must not delete or note as done meanwhile.
     """
 
-    def __init__(self, database: Records, open_index: OpenIndex, clock: Clock = CLOCK) -> None:
+    def __init__(self, database: Database, open_index: OpenIndex, clock: Clock = CLOCK) -> None:
         self._database, self._open, self._clock = database, open_index, clock
         self._lock = threading.Lock()
         self._contents: Contents | None = None

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Integer, and_, delete, func, i
 from crag.core.errors import NotFoundError
 from crag.core.trace import Trace, Track, track_chunks
 from crag.storage import store
-from crag.storage.records import Records
+from crag.storage.database import Database
 from crag.storage.tables import chunks, documents, labels, tracks
 from crag.text.formats import iso_now
 
@@ -30,7 +30,7 @@ class Label:
 class Labels:
     """A library's labels. Thread-safe, across processes too."""
 
-    def __init__(self, database: Records) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
 
     def save(self, question: str, chunk_id: str, label: Literal["relevant", "irrelevant"]) -> None:

@@ -1,44 +1,33 @@
-"""Where libraries are stored (folders, or the schemas of a database), and how much they hold.
-
-Private libraries: keys that this program alone gives out, and libraries that are named by a hash of them.
-
-Anyone who has the key has the library, so the key is written nowhere: not in a name, a record, an export or a log.
-"""
+"""Where libraries are stored: folders, or the schemas of a database, and how much they hold."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import json
-import logging
 import os
 import re
-import secrets
 import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 
-from sqlalchemy import Connection, exists, func, or_, select
+from sqlalchemy import Connection, exists, func, literal, or_, select, table, text, union_all
 from sqlalchemy.exc import SQLAlchemyError
 
 from crag.core.errors import InputError, StorageError
-from crag.storage.database import Database
-from crag.storage.records import SIGNED_WITH, KeyValueStore, Records
-from crag.storage.sqlite import connect, connect_read_only, driver, translate_errors
-from crag.storage.tables import documents, labels, purged, question_sets, runs
-
-if TYPE_CHECKING:
-    from crag.storage.postgres import Server
+from crag.storage.postgres import PostgresSchema, Server, schema_of
+from crag.storage.sqlite import SqliteFile, connect, translate_errors
+from crag.storage.tables import LIBRARY, documents, labels, purged, question_sets, runs
+from crag.storage.values import KeyValueStore
 
 WORKSPACE = re.compile(r"[a-z0-9-]{1,64}")
 _CONTENT = documents, purged, runs, question_sets, labels
+_SIZES = (
+    "SELECT n.nspname, coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint, bool_or(c.relname = 'documents')"
+    " FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind = 'r' WHERE {}"
+    " GROUP BY n.nspname"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,65 +38,8 @@ class Stored:
     bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The place of one library, whether it exists or not.
-
-    `records` opens the library's records; the caller closes them. `folder` is its own folder, None in a database.
-    """
-
-    name: str
-    records: Callable[[], Records]
-    folder: Path | None = None
-
-    @classmethod
-    def at(cls, folder: Path) -> Place:
-        """The place of a library in a folder of its own."""
-        return cls(folder.absolute().name, lambda: Database(folder / "library.db"), folder)
-
-
-class LibraryRoot(Protocol):
-    """A place of many libraries, and of the values that belong to none. Every method raises StorageError."""
-
-    @property
-    def values(self) -> KeyValueStore:
-        """What belongs to no library."""
-        ...
-
-    def names(self) -> list[str]:
-        """The workspaces that have a library here, in order."""
-        ...
-
-    def unnamed(self) -> int:
-        """How many libraries here have a name that no workspace can have."""
-        ...
-
-    def place(self, workspace: str) -> Place:
-        """The place of a workspace's library."""
-        ...
-
-    def key(self, workspace: str) -> str:
-        """The key of a workspace's library in `stored`."""
-        ...
-
-    def stored(self) -> dict[str, Stored]:
-        """What each library holds, by its key."""
-        ...
-
-    def stored_in(self, key: str) -> Stored:
-        """What one library holds; nothing where it does not exist."""
-        ...
-
-    def remove(self, workspace: str, *, if_unused: bool = False) -> bool:
-        """Remove a library with all that it holds. `if_unused`: only if it is empty and nobody has it open.
-
-        Returns whether it is gone.
-        """
-        ...
-
-
 class DataFolder:
-    """The libraries of a data folder, each in a folder of its own."""
+    """The libraries of a data folder, each in a folder of its own. Every method raises StorageError."""
 
     def __init__(self, data: Path) -> None:
         self.data, self.values, self._root = data, KeyValueStore(data), data / "workspaces"
@@ -115,31 +47,41 @@ class DataFolder:
         """The documents of each library, and the state of its files at the count."""
 
     def names(self) -> list[str]:
+        """The workspaces that have a library here, in order."""
         return sorted(filter(WORKSPACE.fullmatch, self._all()))
 
     def unnamed(self) -> int:
+        """How many libraries here have a name that no workspace can have."""
         return len(self._all()) - len(self.names())
 
     def folder(self, workspace: str) -> Path:
         """The folder of a workspace's library."""
         return self._root / workspace
 
-    def place(self, workspace: str) -> Place:
-        return Place.at(self._root / workspace)
+    def store(self, workspace: str) -> SqliteFile:
+        """The place of a workspace's library, whether it exists or not."""
+        return SqliteFile(self._root / workspace / "library.db", LIBRARY)
 
     def key(self, workspace: str) -> str:
+        """The key of a workspace's library in `stored`: its name."""
         return workspace
 
     def stored(self) -> dict[str, Stored]:
+        """What each library holds, by its name."""
         found = {each.name for each in self._root.glob("*/") if not each.is_symlink()}
         self._counts = {file: count for file, count in self._counts.items() if file.parent.name in found}
         return {name: self.stored_in(name) for name in found}
 
     def stored_in(self, key: str) -> Stored:
+        """What one library holds; nothing where it does not exist."""
         folder = self._root / key
         return Stored(documents=self._documents(folder / "library.db"), bytes=_bytes_of(folder))
 
     def remove(self, workspace: str, *, if_unused: bool = False) -> bool:
+        """Remove a library with all that it holds. `if_unused`: only if nobody has it open.
+
+        Returns whether it is gone.
+        """
         folder = self._root / workspace
         with translate_errors(folder):
             if folder.is_symlink():
@@ -160,12 +102,68 @@ class DataFolder:
             state = tuple(number for each in found for number in (each.st_ino, each.st_size, each.st_mtime_ns))
             before, count = self._counts.get(file, ((), 0))
             if state != before:
-                with closing(connect_read_only(file)) as connection:
+                with closing(connect(file, "ro")) as connection:
                     count = connection.scalar(select(func.count()).select_from(documents)) or 0
                 self._counts[file] = state, count
             return count
         except (sqlite3.Error, SQLAlchemyError, OSError):
             return 0
+
+
+class ServerLibraries:
+    """The libraries of a PostgreSQL database, each in a schema of its own. Every method raises StorageError."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def names(self) -> list[str]:
+        """The workspaces that have a library here, in order."""
+        found = (schema.removeprefix("w_") for schema in self.stored() if schema.startswith("w_"))
+        return sorted(filter(WORKSPACE.fullmatch, found))
+
+    def unnamed(self) -> int:
+        """How many libraries here have a name that no workspace can have."""
+        return len(self.stored()) - len(self.names())
+
+    def store(self, workspace: str) -> PostgresSchema:
+        """The place of a workspace's library, whether it exists or not."""
+        return PostgresSchema(self._server, workspace, LIBRARY)
+
+    def key(self, workspace: str) -> str:
+        """The key of a workspace's library in `stored`: its schema."""
+        return schema_of(workspace)
+
+    def stored(self) -> dict[str, Stored]:
+        """What each library holds, by its schema."""
+        return self._count("n.nspname ~ '^[wh]_'")
+
+    def stored_in(self, key: str) -> Stored:
+        """What one library holds, by its schema; nothing where it does not exist."""
+        return self._count("n.nspname = :schema", schema=key).get(key, Stored())
+
+    def remove(self, workspace: str, *, if_unused: bool = False) -> bool:
+        """Remove a library's schema, if it is there; with `if_unused` only an empty one. Whether it is gone."""
+        store = self.store(workspace)
+        with store.translated(), store.transaction(write=True) as (connection, found):
+            if if_unused and not holds_nothing(connection):
+                return False
+            if found is not None:
+                connection.exec_driver_sql(f'DROP SCHEMA "{store.schema}" CASCADE')
+        return True
+
+    def _count(self, which: str, **names: str) -> dict[str, Stored]:
+        with self._server.translated(), self._server.readers.connect() as connection:
+            found = connection.execute(text(_SIZES.format(which)), names).all()
+            asked = [
+                select(literal(schema), func.count()).select_from(table("documents", schema=schema))
+                for schema, _, holds_documents in found
+                if holds_documents
+            ]
+            counts = dict(map(tuple, connection.execute(union_all(*asked)))) if asked else {}
+            return {schema: Stored(documents=counts.get(schema, 0), bytes=size) for schema, size, _ in found}
+
+
+Libraries = DataFolder | ServerLibraries
 
 
 def holds_nothing(connection: Connection) -> bool:
@@ -190,7 +188,7 @@ def _is_open_elsewhere(file: Path) -> bool:
     beside = [file.with_name(f"{file.name}{end}") for end in ("-wal", "-shm")]
     if file.is_file() and any(each.exists() for each in beside):
         with closing(connect(file)) as connection:
-            driver(connection).execute("SELECT count(*) FROM sqlite_master").fetchone()
+            connection.exec_driver_sql("SELECT count(*) FROM sqlite_master")
     return any(each.exists() for each in beside)
 
 
@@ -224,7 +222,7 @@ _SHARE = 50
 class StorageUse:
     """Counts the documents and bytes of each library of a root at intervals. Thread-safe."""
 
-    def __init__(self, root: LibraryRoot) -> None:
+    def __init__(self, root: Libraries) -> None:
         self._root = root
         self._lock = threading.Lock()
         self._each: dict[str, Stored] = {}
@@ -269,109 +267,3 @@ class StorageUse:
         done = time.monotonic()
         self._counted = dict.fromkeys(self._each, done)
         self._next = done + max(_INTERVAL, _SHARE * (done - start))
-
-
-_log = logging.getLogger(__name__)
-
-_EMPTY = "empty.json"
-"""The empty private libraries, each with the time since when it is known to be empty."""
-_SECRET = 32
-"""Bytes of what keys are signed with."""
-_RANDOM, _SIGN = 32, 16
-"""Hexadecimal digits of a key: what is random, and the sign that this program puts behind it."""
-_KEY = re.compile(rf"[0-9a-f]{{{_RANDOM + _SIGN}}}")
-_NAME = re.compile(r"p-[0-9a-f]{40}")
-_DAY = 24 * 3600.0
-
-
-def name_of(key: str) -> str:
-    """The name of a key's library: it tells nothing of the key."""
-    return "p-" + hashlib.sha256(f"crag library {key}".encode()).hexdigest()[:40]
-
-
-class PrivateLibraries:
-    """The private libraries of one data folder or database. Thread-safe; several processes may serve the same one."""
-
-    def __init__(self, data: Path, server: Server | None = None) -> None:
-        """With a `server` they are there, and so is what their keys are signed with."""
-        self._data = data
-        self.libraries: LibraryRoot = server or DataFolder(data)
-        """All libraries, named ones too."""
-        self.root = data / "workspaces"
-        """Holds a folder for each library: its index at least."""
-
-    def issue(self) -> str:
-        """A new key. Nothing is stored for it. Raises StorageError where the data folder can't be used."""
-        random = secrets.token_hex(_RANDOM // 2)
-        return random + self._sign(random)
-
-    def known(self, key: str) -> bool:
-        """Whether this program gave the key out."""
-        return bool(_KEY.fullmatch(key)) and hmac.compare_digest(self._sign(key[:_RANDOM]), key[_RANDOM:])
-
-    def holds(self, name: str) -> bool:
-        """Whether there is a library of this name, empty or not. Raises StorageError."""
-        with closing(self.libraries.place(name).records()) as records:
-            return records.exists
-
-    def remove(self, name: str, *, if_unused: bool = False) -> bool:
-        """Remove a library, which must be closed here, with all that it holds. Raises as `LibraryRoot.remove` does."""
-        gone = self.libraries.remove(name, if_unused=if_unused)
-        if gone:
-            shutil.rmtree(self.root / name, ignore_errors=True)  # the index of a library in a database
-        return gone
-
-    def settle(self, days: int = 1) -> None:
-        """Once at the start, make everything readable by its owner alone and remove libraries empty for `days`.
-
-        What fails is logged and left as it is: one broken library must not keep the program from starting.
-        """
-        for place in (self._data, self.root, *self.root.glob("*"), *self.root.glob("*/*")):
-            try:
-                if not any(each.is_symlink() for each in (place, place.parent)) and place.stat().st_mode & 0o077:
-                    place.chmod(0o700 if place.is_dir() else 0o600)
-            except OSError as error:
-                _log.warning("the rights to %s were left as they are: %s", place.name, error.strerror)
-        for name in self.forgotten(days):
-            self.drop_empty(name)
-
-    def forgotten(self, days: int = 1) -> list[str]:
-        """The private libraries that were found empty more than `days` ago and are still. Failures are logged."""
-        now, values = time.time(), self.libraries.values
-        try:
-            before: dict[str, float] = json.loads(values.read(_EMPTY) or b"{}")
-            empty = {
-                name: before.get(name, now)
-                for name in filter(_NAME.fullmatch, self.libraries.names())
-                if self._is_empty(name)
-            }
-            if empty != before:
-                values.put(_EMPTY, json.dumps(empty).encode())
-        except (StorageError, ValueError) as error:
-            _log.warning("empty libraries were left as they are: %s", error)
-            return []
-        return [name for name, since in empty.items() if now - since > days * _DAY]
-
-    def drop_empty(self, name: str) -> None:
-        """Remove a library that `forgotten` named and that is closed here, unless somebody uses it after all."""
-        try:
-            if self.remove(name, if_unused=True):
-                _log.info("an empty library was removed: %s", name)
-        except StorageError as error:
-            _log.warning("an empty library was left as it is: %s", error.message)
-
-    def _is_empty(self, name: str) -> bool:
-        try:
-            with closing(self.libraries.place(name).records()) as records, records.read() as connection:
-                return holds_nothing(connection)
-        except StorageError as error:
-            _log.warning("a library was left as it is: %s", error.message)
-            return False
-
-    def _sign(self, random: str) -> str:
-        return hmac.new(self._secret, random.encode(), hashlib.sha256).hexdigest()[:_SIGN]
-
-    @cached_property
-    def _secret(self) -> bytes:
-        """What keys are signed with: made once, and kept beside the libraries."""
-        return self.libraries.values.first(SIGNED_WITH, secrets.token_bytes(_SECRET))

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from crag.core.errors import StorageError
 from crag.index.chunk_index import Contents, Numbers, Vectors
 from crag.storage import search_rows, store
-from crag.storage.records import Records
+from crag.storage.database import Database
 from crag.storage.tables import chunks, documents, tracks, vectors
 
 _AT_ONCE = 4_000
@@ -43,7 +43,7 @@ class Spans:
 class Points:
     """A library's chunks as points. Thread-safe, across processes too. Every method raises StorageError."""
 
-    def __init__(self, database: Records) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
 
     def standing(self) -> tuple[Contents, int]:

@@ -21,8 +21,8 @@ from crag.retrieval.statement_lines import line_items
 from crag.storage import search_rows, store
 from crag.storage.about import describe_documents
 from crag.storage.catalog import Catalog
+from crag.storage.database import Database
 from crag.storage.index_sync import IndexSync
-from crag.storage.records import Records
 
 CANDIDATES = 400
 """How many chunks are taken from the index by meaning, and as many by words."""
@@ -38,7 +38,7 @@ class Search:
     can't be read or lets no document through.
     """
 
-    def __init__(self, database: Records, embedder: Embedder, upkeep: IndexSync) -> None:
+    def __init__(self, database: Database, embedder: Embedder, upkeep: IndexSync) -> None:
         self._database, self._embedder, self._upkeep = database, embedder, upkeep
         self._catalog: Catalog | None = None
         self._lock = threading.Lock()

@@ -1,152 +1,314 @@
-"""Connections to SQLite through SQLAlchemy: one engine for all files, so that a statement is compiled once for all.
-
-The layout of a database: its tables and their version, the same in a file of SQLite and on a PostgreSQL server.
-"""
+"""A database in a file of SQLite: connections to it, its locks, and its room on the disk."""
 
 from __future__ import annotations
 
 import errno
 import logging
 import os
+import shutil
 import sqlite3
 import threading
-import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
-from sqlalchemy import Connection, Engine, MetaData, NullPool, Select, Table, create_engine, create_mock_engine
+from filelock import FileLock, Timeout
+from sqlalchemy import Connection, Engine, NullPool, QueuePool, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
-from crag.core.errors import StorageError
+from crag.core.errors import IndexUnavailableError, StorageError
+from crag.index.stamp import sync
+from crag.storage.files import own_folder, writable
+from crag.storage.layout import Layout, foreign_database_error
 
-_next = threading.local()
-"""What the thread is about to open: an engine's `creator` is given nothing."""
+_log = logging.getLogger(__name__)
 _BUSY_MS = 20_000
-_AGAIN = 0.01
-_IDLE = 4
+"""Milliseconds for which a connection waits for others."""
+_KEPT = 4
+"""Connections kept for reuse; more are opened while more threads read at once."""
+_PRAGMAS = (
+    "PRAGMA wal_autocheckpoint = 256",
+    f"PRAGMA journal_size_limit = {4 * 1024 * 1024}",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA secure_delete = FAST",
+)
+_TURN_SECONDS = 0.05
+"""Between two tries to be the one that changes the index."""
+_VACUUM_PAGES = 1024
+"""Freed pages given back to the disk in one step: a step needs at most as much room while it works."""
+_SPARE = 1024 * 1024
+"""Bytes of the disk that a document leaves free."""
 
 
-def connect(name: Path | str, *, uri: bool = False) -> Connection:
-    """A connection to a file, or to ":memory:". Who uses it says BEGIN to its driver: nothing else does."""
-    _next.name, _next.uri = name, uri
-    return _engine().connect()
-
-
-def writable(path: Path) -> bool:
-    """Whether a file and its folder can be written: SQLite needs both."""
-    return os.access(path.parent, os.W_OK | os.X_OK) and os.access(path, os.W_OK)
-
-
-def connect_read_only(path: Path) -> Connection:
-    """A connection to a file that can't be written, for reading; it is not kept for reuse, since that may change.
-
-    SQLite can't read a file in a folder that it can't write to unless the two files beside it are there, or it is
-    promised that nobody writes: that holds where the write-ahead log is empty.
-    """
-    log = path.with_name(f"{path.name}-wal")
-    still = "" if log.exists() and log.stat().st_size else "&immutable=1"
-    connection = connect(f"{path.absolute().as_uri()}?mode=ro{still}", uri=True)
-    connection.info["read only"] = True
-    return connection
+def connect(path: Path, mode: str = "rw") -> Connection:
+    """A connection of its own to a file that is there. `mode` as SQLite's addresses have it."""
+    return _engine(lambda: _opened(path, mode), poolclass=NullPool).connect()
 
 
 def driver(connection: Connection) -> sqlite3.Connection:
-    """SQLite's own connection, for what is SQLite's alone: pragmas, transactions, bytes piece by piece."""
+    """SQLite's own connection, for what is SQLite's alone: backups, and bytes piece by piece."""
     return cast(sqlite3.Connection, connection.connection.driver_connection)
 
 
-def wait_for_others(file: sqlite3.Connection) -> None:
-    """From now on it waits for what another writes, twenty seconds at most."""
-    file.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+def _opened(path: Path, mode: str) -> sqlite3.Connection:
+    address = f"{path.absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(address, uri=True, timeout=_BUSY_MS / 1000, isolation_level=None, check_same_thread=False)
 
 
-def write_ahead(file: sqlite3.Connection) -> None:
-    """Turns the write-ahead log on. Of several that do so at one moment SQLite refuses all but one, who never wait."""
-    until = time.monotonic() + _BUSY_MS / 1000
-    while True:
-        try:
-            file.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                raise
-            time.sleep(_AGAIN)
+def _engine(opened: Callable[[], sqlite3.Connection], **pool: Any) -> Engine:
+    # Parameters are texts of documents and questions: they have no place in a message or a log.
+    engine = create_engine("sqlite://", creator=opened, hide_parameters=True, **pool)
+    event.listen(engine, "begin", _begin)
+    return engine
 
 
-class Idle:
-    """Connections to one file that nobody uses, kept for reuse, at most four. Thread-safe.
+def _begin(connection: Connection) -> None:
+    """The driver begins no transaction by itself: its own way would let readers see two moments in one."""
+    for statement in connection.get_execution_options().get("begin", ("BEGIN",)):
+        connection.exec_driver_sql(statement)
 
-    More are opened while more threads read at once.
-    """
 
-    def __init__(self) -> None:
-        self._kept: list[Connection] = []
-        self._ended = False
+class SqliteFile:
+    """A file with the tables of one layout. Thread-safe, across processes too. Nothing is there before `create`."""
+
+    where = "on the disk"
+
+    def __init__(self, path: Path, layout: Layout) -> None:
+        self.path, self.layout, self.name = path, layout, library_name(path)
+        self._engine: Engine | None = None
         self._lock = threading.Lock()
 
-    def take(self) -> Connection | None:
-        """One that is kept, if there is one."""
-        with self._lock:
-            return self._kept.pop() if self._kept else None
+    def translated(self) -> AbstractContextManager[None]:
+        """Errors of SQLite and of the system become StorageError."""
+        return translate_errors(self.path)
 
-    def give_back(self, connection: Connection) -> None:
-        """Keep a connection, or close it: where there are enough, after `end`, or where it is inside a transaction."""
-        with self._lock:
-            kept = not self._ended and len(self._kept) < _IDLE
-            kept = kept and not driver(connection).in_transaction and "read only" not in connection.info
-            if kept:
-                self._kept.append(connection)
-        if not kept:
-            connection.close()
+    def damaged(self, detail: str) -> StorageError:
+        """The error where the parts of the library don't fit each other."""
+        return damaged_error(self.path, detail)
+
+    def identity(self) -> Hashable:
+        """Another value for another file in the same place; None where there is no file."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def check(self) -> None:
+        """Raises an error where the file, or a folder for it, can't be used."""
+        if self.identity() is None:
+            _check_placeable(self.path.parent)
+        else:
+            self._connect().close()
+
+    def create(self) -> None:
+        """Make the file with its tables. It gets its name when it is whole, so an empty one is never a new library."""
+        own_folder(self.path.parent)
+        draft = self.path.with_name(f".{self.path.name}.new")
+        with FileLock(self._turn, timeout=_BUSY_MS / 1000, mode=0o600, thread_local=False):
+            if self.path.exists():
+                return  # another process was first
+            for left in self.path.parent.glob(f"{draft.name}*"):
+                left.unlink()
+            os.close(os.open(draft, os.O_RDWR | os.O_CREAT, 0o600))
+            with closing(connect(draft)) as connection:
+                driver(connection).execute("PRAGMA auto_vacuum = INCREMENTAL")
+                driver(connection).execute("PRAGMA journal_mode = WAL")
+                with connection.begin():
+                    self.layout.create(connection)
+            draft.rename(self.path)
+            sync(self.path.parent)
+
+    @contextmanager
+    def transaction(
+        self, *, write: bool = False, more: int = 0, synced: bool = True
+    ) -> Iterator[tuple[Connection, Hashable]]:
+        """A transaction and the identity of the file; an empty database and None where there is none.
+
+        `more`: about how many bytes it adds. What is not `synced` is lasting with the next transaction that is.
+        """
+        found = self.identity()
+        if found is None:
+            with self.layout.empty() as connection:
+                yield connection, None
+        elif not write:
+            with self._connect() as connection:
+                yield connection, found
+        else:
+            self._check_disk(more)
+            begin = f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}", "BEGIN IMMEDIATE"
+            with self._connect().execution_options(begin=begin) as connection, connection.begin():
+                yield connection, found
 
     def rest(self) -> None:
-        """Close what is kept; the next use opens it again."""
+        """Keep no connection open until the next use."""
         with self._lock:
-            idle, self._kept = self._kept, []
-        for connection in idle:
-            connection.close()
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.dispose()
 
-    def end(self) -> None:
-        """Close what is kept now, and the rest as it comes back."""
+    @contextmanager
+    def alone(self, stop: threading.Event) -> Iterator[bool]:
+        """The right to change the chunk index, which one at a time has among all processes; a killed one loses it.
+
+        Waits for it, until `stop`: then False. Raises IndexUnavailableError where the folder can't be written.
+        """
+        turn = FileLock(self._turn, timeout=0, mode=0o600, thread_local=False)
+        while not _taken(turn):
+            if stop.wait(_TURN_SECONDS):
+                yield False
+                return
+        try:
+            yield True
+        finally:
+            turn.release()
+
+    # Room on the disk
+
+    def reserve(self, size: int) -> None:
+        """Keep `size` bytes of the disk, so that something can be deleted when it is full; more, if more are kept.
+
+        Nothing happens where there is no room: then there was none to keep.
+        """
+        try:
+            if self._reserve.exists() and self._reserve.stat().st_size >= size:
+                return
+            with os.fdopen(os.open(self._reserve, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as opened:
+                opened.write(bytes(size))
+        except OSError:
+            with suppress(OSError):
+                self._reserve.unlink()
+
+    def make_room(self, error: DBAPIError) -> int:
+        """Give up the reserve where the disk was full; the bytes that were kept, 0 where that helps nothing."""
+        if _code(_sqlite_error(error)) != sqlite3.SQLITE_FULL:
+            return 0
+        held = self._give_up()
+        # What is written back is in the log no more: that makes room, too.
+        with self._connect() as connection, suppress(sqlite3.OperationalError):
+            driver(connection).execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return held or 1
+
+    def reclaim(self) -> None:
+        """Give freed pages back to the disk, in steps: the log of one must fit where the disk is nearly full."""
+        with self._connect() as borrowed, suppress(sqlite3.OperationalError):  # it stays free within the file then
+            connection = driver(borrowed)
+            left = connection.execute("PRAGMA freelist_count").fetchone()[0]
+            while left:
+                # Not `execute`: it would stop after the first page.
+                connection.executescript(f"PRAGMA incremental_vacuum({_VACUUM_PAGES})")
+                _, log, written = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+                before, left = left, connection.execute("PRAGMA freelist_count").fetchone()[0]
+                if log != written or left >= before:
+                    break  # somebody reads, and the log would grow; or the file was made without this way
+
+    def _give_up(self) -> int:
+        """Remove the reserve, whose size is returned."""
+        with suppress(OSError):
+            held = self._reserve.stat().st_size
+            self._reserve.unlink()
+            return held
+        return 0
+
+    def _check_disk(self, more: int) -> None:
+        """Raises OSError where what is to come does not fit in, in the log and in the file, with something to spare.
+
+        To find that out only when the disk is full would leave a log that can't be written back.
+        """
+        if more and shutil.disk_usage(self.path.parent).free < 2 * more + _SPARE:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    @property
+    def _reserve(self) -> Path:
+        return self.path.with_suffix(".reserve")
+
+    @property
+    def _turn(self) -> Path:
+        return self.path.with_suffix(".turn")
+
+    # Connections
+
+    def _connect(self) -> Connection:
         with self._lock:
-            self._ended = True
-        self.rest()
+            if self._engine is None:
+                # What can't be written is opened anew each time: somebody else may write it, or the rights may change.
+                kept = {"poolclass": QueuePool, "pool_size": _KEPT, "max_overflow": -1, "pool_use_lifo": True}
+                self._engine = _engine(self._open, **(kept if writable(self.path) else {"poolclass": NullPool}))
+            engine = self._engine
+        return engine.connect()
+
+    def _open(self) -> sqlite3.Connection:
+        if not writable(self.path):
+            # SQLite can't read a file in a folder that it can't write to unless the two files beside it are there, or
+            # it is promised that nobody writes: that holds where the write-ahead log is empty.
+            log = self.path.with_name(f"{self.path.name}-wal")
+            return self._checked("ro" if log.exists() and log.stat().st_size else "ro&immutable=1")
+        try:
+            return self._checked("rw")
+        except sqlite3.OperationalError:
+            # Even reading takes a few pages of the disk, for what the connections share.
+            if shutil.disk_usage(self.path.parent).free >= _SPARE or not self._give_up():
+                raise
+            return self._checked("rw")
+
+    def _checked(self, mode: str) -> sqlite3.Connection:
+        """A connection to a file that is of this layout. Raises StorageError for others, which stay as they are."""
+        if not self.path.stat().st_size:
+            raise self.damaged("it is empty")
+        file = _opened(self.path, mode)
+        try:
+            self.inspect(file)
+            if mode == "rw":
+                for pragma in _PRAGMAS:
+                    file.execute(pragma)
+                with suppress(sqlite3.OperationalError):  # another turns it on at this moment, or nobody can
+                    file.execute("PRAGMA journal_mode = WAL")
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    def inspect(self, file: sqlite3.Connection) -> None:
+        """Raises StorageError for a file that is damaged, of another version, or of another program."""
+        tables = {name for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if self.layout.version_table.name not in tables:
+            if tables:
+                raise foreign_database_error(f"file {self.path.name}", self.path.parent.name)
+            raise self.damaged("it holds nothing")
+        asked = self.layout.stored_version.compile(compile_kwargs={"literal_binds": True})
+        stored = file.execute(str(asked)).fetchone()
+        noted = file.execute("PRAGMA user_version").fetchone()
+        if stored is None or stored[0] != str(noted[0]):
+            raise self.damaged("it names two versions of its tables")
+        self.layout.check(stored[0], self.name)
 
 
-@contextmanager
-def read_transaction(connection: Connection) -> Iterator[Connection]:
-    """All that is read in the block is of one moment; nothing that it changes is stored."""
-    driver(connection).execute("BEGIN")
-    transaction = connection.begin()
+def _taken(turn: FileLock) -> bool:
     try:
-        yield connection
-    finally:
-        transaction.rollback()
+        turn.acquire()
+    except Timeout:
+        return False
+    except OSError as error:
+        raise IndexUnavailableError(
+            f"The library's folder can't be written: {error.strerror}.",
+            "Free disk space, or check the folder's permissions; everything stored is intact.",
+        ) from error
+    return True
 
 
-def own_folder(folder: Path) -> None:
-    """Create a folder and what is missing above it, each for its owner alone."""
-    if not folder.exists():
-        own_folder(folder.parent)
-        folder.mkdir(mode=0o700, exist_ok=True)
+def _check_placeable(folder: Path) -> None:
+    """Raises OSError where no such folder could ever be made: a file stands in its place, or it may not be written."""
+    while not folder.exists():
+        folder = folder.parent
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
 
-@cache
-def _engine() -> Engine:
-    # Parameters are texts of documents and questions: they have no place in a message or a log.
-    return create_engine("sqlite://", creator=_open_file, poolclass=NullPool, hide_parameters=True)
+# Errors
 
-
-def _open_file() -> sqlite3.Connection:
-    return sqlite3.connect(_next.name, uri=_next.uri, isolation_level=None, check_same_thread=False)
-
-
-_log = logging.getLogger(__name__)
 _FREE = "Free some disk space, then try again; everything already stored is intact."
 _WRITABLE = "Make the folder and the files in it writable, or set CRAG_DATA to another folder."
 _BUSY = "Wait for the other program to finish with this library, then try again."
@@ -156,40 +318,39 @@ _DAMAGED = (
 _UNKNOWN = "Check the disk and the folder's permissions, then try again."
 _OPEN_FILES = "Wait until others are done, then try again; your administrator can allow it more (ulimit -n)."
 
+_OF_DAMAGE = "Could not decode to UTF-8", "unsupported file format"
+"""What is said of flipped bytes for which there is no code."""
+_SQLITE = {
+    sqlite3.SQLITE_FULL: ("There is no room left to store the library {}.", _FREE),
+    sqlite3.SQLITE_READONLY: ("The library {} can't be written.", _WRITABLE),
+    sqlite3.SQLITE_PERM: ("The library {} can't be written.", _WRITABLE),
+    sqlite3.SQLITE_AUTH: ("The library {} can't be written.", _WRITABLE),
+    sqlite3.SQLITE_CANTOPEN: ("The library {} can't be opened.", _WRITABLE),
+    sqlite3.SQLITE_BUSY: ("The library {} is locked by another program.", _BUSY),
+    sqlite3.SQLITE_LOCKED: ("The library {} is locked by another program.", _BUSY),
+}
+"""What is said of a library for each of SQLite's primary codes, and what to do."""
+_SYSTEM = {
+    errno.ENOSPC: _SQLITE[sqlite3.SQLITE_FULL],
+    errno.EDQUOT: _SQLITE[sqlite3.SQLITE_FULL],
+    errno.EACCES: _SQLITE[sqlite3.SQLITE_READONLY],
+    errno.EPERM: _SQLITE[sqlite3.SQLITE_READONLY],
+    errno.EROFS: _SQLITE[sqlite3.SQLITE_READONLY],
+    errno.ENOTDIR: (
+        "The library {} can't be stored: a file stands where a folder should be.",
+        "Move that file away, or choose another folder.",
+    ),
+}
+_SYSTEM[errno.EEXIST] = _SYSTEM[errno.ENOTDIR]
+
 
 def library_name(path: Path) -> str:
     """A library as a message names it: by its folder's own name. Where that lies on the server is for the log."""
     return path.parent.name or "here"
 
 
-def other_version_error(what: str, version: str, known: int) -> StorageError:
-    """The error for a database of another layout. It is never written to."""
-    if version.isdecimal() and int(version) < known:
-        return StorageError(
-            f"{what} was written by an unreleased build (schema {version}; this one reads {known}).",
-            "Choose another folder or database and add the documents again. Nothing was changed.",
-        )
-    return StorageError(
-        f"{what} was written by a newer version of this program (schema {version}; this one knows {known}).",
-        "Update the program, or choose another folder or database. Nothing was changed.",
-    )
-
-
-def foreign_database_error(what: str, where: str) -> StorageError:
-    """What is said of what stands in a library's place and is none."""
-    return StorageError(
-        f"The {what} of {where} is a database of another program.",
-        "Choose another folder or database. Nothing was changed.",
-    )
-
-
-def full(error: sqlite3.Error | DBAPIError) -> bool:
-    """Whether SQLite failed because the disk, or what it may use of it, is full."""
-    return _code(_sqlite_error(error)) == sqlite3.SQLITE_FULL
-
-
 def damaged_error(path: Path, detail: str) -> StorageError:
-    """What is said of a library file that can't be trusted; such a file is never written to."""
+    """The error for a library file that can't be trusted; such a file is never written to."""
     _log.info("the library file %s is damaged: %s", path, detail)
     return StorageError(f"The file of the library {library_name(path)} is damaged ({detail}).", _DAMAGED)
 
@@ -200,12 +361,14 @@ def translate_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, DBAPIError) as error:
-        translated = _sqlite_error(error)
-        _log.info("%s: %s", path, translated)
-        raise _from_sqlite(path, translated) from error
+        raised = _sqlite_error(error)
+        _log.info("%s: %s", path, raised)
+        raise _from_sqlite(path, raised) from error
     except OSError as error:
         _log.info("%s: %s", path, error)
-        raise _from_system(path, error) from error
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            raise _too_many_open() from error
+        raise _failure(path, _SYSTEM.get(error.errno or 0), error.strerror or str(error)) from error
 
 
 def _sqlite_error(error: sqlite3.Error | DBAPIError) -> BaseException:
@@ -220,19 +383,17 @@ def _code(error: BaseException) -> int:
 
 def _from_sqlite(path: Path, error: BaseException) -> StorageError:
     code = _code(error)
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or any(said in str(error) for said in _OF_DAMAGE):
+        return damaged_error(path, str(error))
     if code == sqlite3.SQLITE_CANTOPEN and _exhausted():
         return _too_many_open()
-    if code == sqlite3.SQLITE_FULL:
-        return StorageError(f"There is no room left to store the library {library_name(path)}.", _FREE)
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
-        return StorageError(f"The library {library_name(path)} can't be written.", _WRITABLE)
-    if code == sqlite3.SQLITE_CANTOPEN:
-        return StorageError(f"The library {library_name(path)} can't be opened.", _WRITABLE)
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return StorageError(f"The library {library_name(path)} is locked by another program.", _BUSY)
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return damaged_error(path, str(error))
-    return StorageError(f"The library {library_name(path)} failed: {error}.", _UNKNOWN)
+    return _failure(path, _SQLITE.get(code), str(error))
+
+
+def _failure(path: Path, known: tuple[str, str] | None, said: str) -> StorageError:
+    if known is None:
+        return StorageError(f"The library {library_name(path)} failed: {said}.", _UNKNOWN)
+    return StorageError(known[0].format(library_name(path)), known[1])
 
 
 def _exhausted() -> bool:
@@ -246,102 +407,3 @@ def _exhausted() -> bool:
 
 def _too_many_open() -> StorageError:
     return StorageError("The program has too many files open to open the library.", _OPEN_FILES)
-
-
-def _from_system(path: Path, error: OSError) -> StorageError:
-    if error.errno in (errno.EMFILE, errno.ENFILE):
-        return _too_many_open()
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StorageError(f"There is no room left to store the library {library_name(path)}.", _FREE)
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return StorageError(f"The library {library_name(path)} can't be written.", _WRITABLE)
-    if error.errno in (errno.ENOTDIR, errno.EEXIST):
-        return StorageError(
-            f"The library {library_name(path)} can't be stored: a file stands where a folder should be.",
-            "Move that file away, or choose another folder.",
-        )
-    return StorageError(f"The library {library_name(path)} failed: {error.strerror or error}.", _UNKNOWN)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Layout:
-    """What a database of one kind holds.
-
-    `version` is in SQLite's `user_version`, and in `version_table`, where `stored_version` finds it. `what` names such
-    a database in a message, with {} for its own name. `fill` writes the rows of a new one. `shares_schema`: on a
-    server, its schema may hold other tables, too.
-    """
-
-    metadata: MetaData
-    version: int
-    version_table: Table
-    stored_version: Select[Any]
-    what: str
-    fill: Callable[[Connection], object]
-    shares_schema: bool = False
-
-    def create(self, connection: Connection) -> None:
-        """Create the tables, with the rows of a new database."""
-        for statement in _statements(self.metadata, connection.dialect.name):
-            connection.exec_driver_sql(statement)
-        self.fill(connection)
-
-    def inspect(self, file: sqlite3.Connection, path: Path) -> bool:
-        """Look before anything is written: True for an empty file, False for one of this layout.
-
-        Raises StorageError for another version, and for a file of another program.
-        """
-        tables = int(file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
-        version = _version(file)
-        if version == 0 and tables:
-            raise foreign_database_error(f"file {path.name}", path.parent.name)
-        if version not in (0, self.version):
-            raise other_version_error(self.what.format(path.parent.name), str(version), self.version)
-        return version == 0
-
-    def prepare(self, connection: Connection, path: Path) -> None:
-        """Create the tables in one transaction where the file is empty. Raises as `inspect` does."""
-        file = driver(connection)
-        if not self.inspect(file, path):
-            return
-        file.execute("BEGIN IMMEDIATE")
-        with connection.begin():
-            # Look again under the lock: another process may have created them meanwhile.
-            if self.inspect(file, path):
-                self.create(connection)
-                file.execute(f"PRAGMA user_version = {self.version}")
-
-    @contextmanager
-    def empty(self) -> Iterator[Connection]:
-        """An empty database in memory, to be read in place of one that was never written to."""
-        connection = _empty[self].take()
-        if connection is None:
-            connection = connect(":memory:")
-            self.prepare(connection, Path())
-        try:
-            with read_transaction(connection):
-                yield connection
-        finally:
-            _empty[self].give_back(connection)
-
-    def check(self, connection: Connection, name: str) -> None:
-        """Raises StorageError where the tables of a server are of another version."""
-        version = str(connection.scalars(self.stored_version).one())
-        if version != str(self.version):
-            raise other_version_error(self.what.format(name), version, self.version)
-
-
-_empty: defaultdict[Layout, Idle] = defaultdict(Idle)
-
-
-@cache
-def _statements(metadata: MetaData, dialect: str) -> tuple[str, ...]:
-    """The statements of `create_all`, compiled once: a visitor who only looks has a library too, in memory."""
-    found: list[Any] = []
-    engine = create_mock_engine(f"{dialect}://", lambda statement, *_: found.append(statement))
-    metadata.create_all(engine, checkfirst=False)
-    return tuple(str(each.compile(dialect=engine.dialect)) for each in found)
-
-
-def _version(file: sqlite3.Connection) -> int:
-    return int(file.execute("PRAGMA user_version").fetchone()[0])

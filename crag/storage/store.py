@@ -1,16 +1,14 @@
-"""Reads and writes of chunks, vectors and cached grades. Every function runs in its caller's transaction."""
+"""Reads and writes of documents, chunks and vectors. Every function runs in its caller's transaction."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import TypeAdapter
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -32,12 +30,9 @@ from crag.core.errors import ModelMismatchError
 from crag.core.metadata import Value, stored_fields
 from crag.core.protocols import Embedder
 from crag.core.tables import load_tables
-from crag.core.types import INDEXED_AS, Chunk, Document, Grade, LineBox, Rect, WebPage
-from crag.storage.records import Records
-from crag.storage.tables import changes, chunks, documents, searches, vectors
-from crag.storage.tables import grades as kept_grades
+from crag.core.types import INDEXED_AS, Chunk, Document, LineBox, Rect
+from crag.storage.tables import changes, chunks, documents, vectors
 from crag.storage.tables import meta as about
-from crag.text.formats import iso_now
 
 Change = Literal["added", "deleted", "described", "embedded"]
 
@@ -57,11 +52,7 @@ CHUNK_WITHOUT_LINES = CHUNK.with_only_columns(
 
 _BATCH = 500
 """Values that one statement is asked for."""
-_LARGE = {"files": 1, "purged": 1, "question_sets": 1, "runs": 20, "searches": 100, "results": 200}
-_MOST_ROWS = 1_000
-"""Rows that are copied at once, and of tables whose rows are large."""
 _META = select(about.c.value).where(about.c.key == bindparam("key"))
-_GRADES = select(kept_grades.c.key, kept_grades.c.grade)
 
 
 def select_in(
@@ -106,20 +97,6 @@ def _put(into: Table, dialect: str) -> Insert:
 def in_parts(connection: Connection, statement: Select[Any], rows: int) -> Iterator[Sequence[Any]]:
     """What a statement finds, part by part: the rows are never all in memory."""
     return connection.execute(statement, execution_options={"yield_per": rows}).partitions()
-
-
-def copy_table(source: Connection, into: Connection, table: Table) -> Iterator[int]:
-    """Copy a table's rows in order of their keys, a part at a time; yields how many are copied so far."""
-    done = 0
-    for part in in_parts(source, select(table).order_by(*table.primary_key), rows_at_once(table)):
-        into.execute(insert(table), [row._asdict() for row in part])
-        done += len(part)
-        yield done
-
-
-def rows_at_once(table: Table) -> int:
-    """How many of a table's rows are in memory at once: fewer where they are large."""
-    return _LARGE.get(table.name, _MOST_ROWS)
 
 
 def count(connection: Connection, of: FromClause, *where: ColumnElement[bool]) -> int:
@@ -250,6 +227,8 @@ def first_problem(connection: Connection) -> str:
             return str(found)
         if row := connection.exec_driver_sql("PRAGMA foreign_key_check").first():
             return f"row {row[1]} of {row[0]} belongs to nothing"
+    for _ in read_documents(connection):
+        pass  # one that can't be read is an error
     all_chunks, others = count(connection, chunks), count(connection, vectors)
     return "" if others == all_chunks else f"{all_chunks} chunks, but {others} vectors"
 
@@ -269,43 +248,3 @@ def _unpack(text: str) -> tuple[LineBox, ...]:
         )
         for start, end, page, left, top, right, bottom, *confidence in json.loads(text)
     )
-
-
-_GRADE: TypeAdapter[Grade] = TypeAdapter(Grade)
-_PAGES: TypeAdapter[tuple[WebPage, ...]] = TypeAdapter(tuple[WebPage, ...])
-
-
-class Cache:
-    """The grades and web results of one library: a `GradeCache`. Thread-safe, across processes too."""
-
-    def __init__(self, database: Records) -> None:
-        self._database = database
-
-    def load_grades(self, keys: Sequence[str]) -> dict[str, Grade]:
-        """The grades stored under these keys; unknown keys are absent."""
-        with self._database.read() as connection:
-            rows = select_in(connection, _GRADES, kept_grades.c.key, keys)
-            return {key: _GRADE.validate_json(grade) for key, grade in rows}
-
-    def save_grades(self, grades: dict[str, Grade]) -> None:
-        """Store grades under their keys, in place of older ones."""
-        if grades:
-            rows = [{"key": key, "grade": _GRADE.dump_json(grade).decode()} for key, grade in grades.items()]
-            with self._database.write(synced=False) as connection:
-                put(connection, kept_grades, rows)
-
-    def load_search(self, key: str, *, hours: float) -> tuple[str, tuple[WebPage, ...]] | None:
-        """When web results were found (ISO 8601, UTC) and what; None if never, or longer ago than `hours`."""
-        with self._database.read() as connection:
-            found = select(searches.c.found_at, searches.c.pages).where(searches.c.key == key)
-            row = connection.execute(found).first()
-        if row is None or datetime.now(UTC) - datetime.fromisoformat(row.found_at) > timedelta(hours=hours):
-            return None
-        return row.found_at, _PAGES.validate_json(row.pages)
-
-    def save_search(self, key: str, pages: Sequence[WebPage]) -> None:
-        """Store web results with the present time, in place of older ones."""
-        found_at = iso_now()
-        row = {"key": key, "found_at": found_at, "pages": _PAGES.dump_json(tuple(pages)).decode()}
-        with self._database.write(synced=False) as connection:
-            put(connection, searches, [row])

@@ -31,10 +31,11 @@ from sqlalchemy import (
     insert,
     select,
     text,
+    update,
 )
 from sqlalchemy.types import TypeEngine
 
-from crag.storage.sqlite import Layout
+from crag.storage.layout import Layout
 
 ASKED = {
     "sqlite": f"id NOT GLOB '{'[0-9a-f]' * 16}-[0-9]*'",
@@ -165,6 +166,17 @@ changes = Table(
 grades = _key_value_table("grades", *_texts("grade"))
 searches = _key_value_table("searches", *_texts("found_at", "pages"))
 
+# Ordered by number, which a clock that is set back does not turn around.
+conversations = Table(
+    "conversations",
+    metadata,
+    _number_column(),
+    _needed("id", _WORDS, unique=True),
+    *_texts("title", "created_at"),
+    sqlite_autoincrement=True,
+)
+
+# `conversation` is the id of one; it comes last, where a library of an earlier version has it added.
 runs = Table(
     "runs",
     metadata,
@@ -176,6 +188,8 @@ runs = Table(
     *_reals("seconds"),
     *_texts("trace", "events"),
     _needed("via", _WORDS, server_default=text("''")),
+    Column("conversation", _WORDS),
+    Index("runs_of_conversation", "conversation", "number"),
     # Finds the history among ten thousand runs of evaluations. `via` lies behind the texts of its row, which SQLite
     # would have to walk through; in the index it does not.
     Index(
@@ -282,7 +296,7 @@ revision = Table(
 )
 
 
-VERSION = 9
+VERSION = 10
 """The number of the layout, in SQLite's `user_version` and in the table `alembic_version`."""
 
 
@@ -292,6 +306,19 @@ def _fill(connection: Connection) -> None:
     connection.execute(insert(meta), [{"key": key, "value": value} for key, value in values.items()])
 
 
+def _add_conversations(connection: Connection) -> None:
+    """From version 9 to 10."""
+    schema = connection.get_execution_options().get("schema_translate_map", {}).get(None)
+    table = f'"{schema}".runs' if schema else "runs"
+    conversations.create(connection)
+    words = runs.c.conversation.type.compile(dialect=connection.dialect)
+    connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN conversation {words}")
+    for index in runs.indexes:
+        if index.name == "runs_of_conversation":
+            index.create(connection)
+    connection.execute(update(revision).values(version_num="10"))
+
+
 LIBRARY = Layout(
     metadata=metadata,
     version=VERSION,
@@ -299,4 +326,5 @@ LIBRARY = Layout(
     stored_version=select(revision.c.version_num),
     what="The library {}",
     fill=_fill,
+    upgrades={9: _add_conversations},
 )

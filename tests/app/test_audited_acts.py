@@ -3,7 +3,7 @@
 import pytest
 
 from crag.admin.roles import Actor
-from crag.storage.places import name_of
+from crag.storage.private import name_of
 from tests.support.app_text import said, visit
 from tests.support.small_pdf import small_pdf
 from ui.administration.log import as_csv, as_lines

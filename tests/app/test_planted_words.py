@@ -14,7 +14,7 @@ from crag.analysis.gaps import gaps
 from crag.analysis.questions.sets import Question, QuestionSet
 from crag.core.protocols import RunRequest
 from crag.core.types import Action
-from crag.storage.places import name_of
+from crag.storage.private import name_of
 from tests.support.app_text import said
 from ui.access import current
 from ui.app.program import program

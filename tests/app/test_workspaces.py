@@ -10,7 +10,7 @@ from streamlit import config as streamlit_config
 from crag.core.config import AppConfig
 from crag.core.events import events_to_jsonl
 from crag.export.html.pages import page
-from crag.storage.places import name_of
+from crag.storage.private import name_of
 from tests.support.app_text import said, visit
 from tests.support.small_pdf import small_pdf
 from ui.access import workspaces

@@ -11,7 +11,7 @@ from crag.core.config import AppConfig
 from crag.core.protocols import RunRequest
 from crag.core.sample import load_sample
 from crag.core.trace import Trace
-from crag.storage.places import name_of
+from crag.storage.private import name_of
 from tests.support import local_models
 from tests.support.app_server import Served, gated, over_the_sample, serving
 from tests.support.browsing import ARGUMENTS

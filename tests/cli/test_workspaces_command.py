@@ -12,7 +12,7 @@ from crag.cli.main import main
 from crag.core.config import AppConfig
 from crag.core.protocols import RunRequest
 from crag.engine import Engine
-from crag.storage.places import name_of
+from crag.storage.private import name_of
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill, spread
 

@@ -14,7 +14,7 @@ from crag.core.protocols import RunRequest
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.pipeline.libraries import close_interrupted_runs
-from crag.storage import runs
+from crag.storage import in_flight
 from crag.storage.library import Library
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.library_makers import HashEmbedder, make_document
@@ -94,7 +94,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 def killed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the process that began all this were gone, and this were another."""
-    monkeypatch.setattr(runs, "_here", set())
+    monkeypatch.setattr(in_flight, "_here", set())
 
 
 def test_a_run_that_was_cut_off_is_in_the_history_with_its_question_and_settings(

@@ -17,7 +17,7 @@ from crag.core.errors import LibraryError, StorageError
 from crag.core.protocols import RunRequest
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.storage.store import Cache
+from crag.storage.cache import Cache
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.library_makers import HashEmbedder
 from tests.support.small_library import WordEmbedder, fill

@@ -8,8 +8,7 @@ import pytest
 
 from crag.core.types import Document
 from crag.storage.library import Library
-from crag.storage.postgres import Server
-from crag.storage.records import server_at
+from crag.storage.postgres import Server, server_at
 from tests.support.library_makers import HashEmbedder, make_document
 
 OpenLibrary = Callable[..., Library]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from crag.core.errors import IndexUnavailableError, StorageError
 from crag.core.protocols import SearchQuery
@@ -14,7 +15,8 @@ from crag.core.types import Document
 from crag.index.chunk_index import ChunkIndex, Contents
 from crag.storage.library import Library
 from crag.storage.sqlite import translate_errors
-from tests.support.library_makers import HashEmbedder, make_document
+from crag.storage.tables import documents
+from tests.support.library_makers import HashEmbedder, change, make_document
 
 Fill = Callable[..., Document]
 pytestmark = pytest.mark.files
@@ -74,24 +76,77 @@ def test_a_full_disk_keeps_what_is_stored(library: Library, fill: Fill, embedder
     library.verify()
 
 
-@pytest.mark.parametrize("damage", ["not a database", "cut short", "pages overwritten"])
-def test_a_damaged_file_is_reported_and_left_alone(library: Library, fill: Fill, damage: str) -> None:
+PAGE = 4096
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda whole: b"",
+    "of zeros": lambda whole: bytes(len(whole)),
+    "cut to half": lambda whole: whole[: len(whole) // 2],
+    "cut to its first page": lambda whole: whole[:PAGE],
+    "not a database": lambda whole: b"these are my notes, do not lose them" * 500,
+    "header flipped": lambda whole: flipped(whole, 0, 16),
+    "format flipped": lambda whole: flipped(whole, 47, 48),
+    "version flipped": lambda whole: flipped(whole, 63, 64),
+    "free pages flipped": lambda whole: flipped(whole, 32, 40),
+    "pages flipped": lambda whole: flipped(whole, PAGE, len(whole)),
+    "middle page flipped": lambda whole: flipped(whole, (at := len(whole) // PAGE // 2 * PAGE), at + PAGE),
+}
+
+
+def flipped(whole: bytes, start: int, end: int) -> bytes:
+    return whole[:start] + bytes(byte ^ 0xFF for byte in whole[start:end]) + whole[end:]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_named_as_such_and_left_as_it_is(library: Library, fill: Fill, damage: str) -> None:
     for label in ("alpha", "beta", "gamma"):
         fill(library, label, 60)
     library.close()
     path = library.folder / "library.db"
-    whole = path.read_bytes()
-    if damage == "not a database":
-        path.write_bytes(b"these are my notes, do not lose them" * 500)
-    elif damage == "cut short":
-        path.write_bytes(whole[: len(whole) // 2])
-    else:
-        path.write_bytes(whole[:4096] + b"\xa5" * (len(whole) - 4096))
-    before = path.read_bytes()
+    path.write_bytes(before := DAMAGES[damage](path.read_bytes()))
     with pytest.raises(StorageError, match="damaged") as raised, Library(library.folder, HashEmbedder()) as opened:
         opened.verify()
-    assert "left exactly as it is" in raised.value.remedy
+    assert "library library" in raised.value.message and "left exactly as it is" in raised.value.remedy
     assert path.read_bytes() == before
+
+
+def test_a_file_that_is_emptied_is_no_new_library(library: Library, fill: Fill) -> None:
+    fill(library, "alpha")
+    library.rest()
+    (library.folder / "library.db").write_bytes(b"")
+    for use in (library.documents.all, lambda: fill(library, "beta"), lambda: library.documents.delete("alpha")):
+        with pytest.raises(StorageError, match="damaged"):
+            use()
+    assert (library.folder / "library.db").read_bytes() == b""
+
+
+def test_a_row_that_cannot_be_read_is_damage(library: Library, fill: Fill) -> None:
+    fill(library, "alpha")
+    change(library, update(documents).values(record='{"id": "al'))
+    for use in (library.documents.all, library.verify):
+        with pytest.raises(StorageError, match="damaged"):
+            use()
+
+
+def test_a_file_that_another_library_took_the_place_of_is_said_and_nothing_is_lost(
+    library: Library, fill: Fill, embedder: HashEmbedder, tmp_path: Path
+) -> None:
+    kept = fill(library, "alpha")
+    with Library(tmp_path / "other", embedder) as other:
+        foreign = fill(other, "omega")
+    library.rest()
+    mine, theirs = library.folder / "library.db", tmp_path / "other" / "library.db"
+    mine.rename(tmp_path / "mine.db")
+    shutil.copy(theirs, mine)
+    with pytest.raises(StorageError, match="deleted or replaced"):
+        library.documents.all()
+    assert library.documents.all() == [foreign] and {each.chunk.source for each in library.search("alpha", 9)} == {
+        "omega.pdf"
+    }
+    library.rest()
+    (tmp_path / "mine.db").rename(mine)
+    with pytest.raises(StorageError, match="deleted or replaced"):
+        library.documents.all()
+    assert library.documents.all() == [kept] and not library.verify()
 
 
 def test_overwritten_vectors_are_noticed(library: Library, fill: Fill) -> None:
@@ -117,13 +172,6 @@ def test_another_programs_database_is_refused(tmp_path: Path) -> None:
         Library(tmp_path, HashEmbedder())
     with sqlite3.connect(tmp_path / "library.db") as connection:
         assert [row[0] for row in connection.execute("SELECT name FROM sqlite_master")] == ["recipes"]
-
-
-def test_an_empty_file_left_by_a_kill_becomes_a_library(tmp_path: Path, fill: Fill) -> None:
-    (tmp_path / "library.db").touch()
-    with Library(tmp_path, HashEmbedder()) as library:
-        fill(library, "alpha")
-        assert library.size == (1, 4)
 
 
 @pytest.mark.parametrize("harm", ["missing", "garbage", "empty", "of another library", "stale"])

@@ -157,6 +157,7 @@ def test_a_library_of_another_version_is_refused_and_left_alone(
 ) -> None:
     on_disk(library).close()
     in_file(library, f"PRAGMA user_version = {version}")
+    in_file(library, f"UPDATE alembic_version SET version_num = {version}")
     before = (library.folder / "library.db").read_bytes()
     with pytest.raises(StorageError, match=said):
         Library(library.folder, embedder)

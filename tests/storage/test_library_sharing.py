@@ -85,7 +85,7 @@ def test_two_processes_add_to_one_library(tmp_path: Path, open_library: OpenLibr
 def test_two_processes_create_one_library_at_once(tmp_path: Path, url: str) -> None:
     code = (
         "import sys; from pathlib import Path; from tests.support.library_makers import HashEmbedder, on_disk; "
-        "from crag.storage.library import Library; from crag.storage.records import server_at; "
+        "from crag.storage.library import Library; from crag.storage.postgres import server_at; "
         "on_disk(Library(Path(sys.argv[1]), HashEmbedder(), server=server_at(sys.argv[2]))).close()"
     )
     children = [

@@ -17,8 +17,9 @@ from crag.core.config import AppConfig
 from crag.core.errors import CragError, InputError, NotFoundError, RoomError, StorageError
 from crag.core.types import Document
 from crag.storage.library import Library
-from crag.storage.places import PrivateLibraries, StorageUse, name_of
-from crag.storage.postgres import KEPT, Server, locked, schema_of
+from crag.storage.places import ServerLibraries, StorageUse
+from crag.storage.postgres import KEPT, Server, lock, schema_of
+from crag.storage.private import PrivateLibraries, name_of
 from crag.storage.tables import VERSION, chunks
 from tests.support.eventually import eventually
 from tests.support.library_makers import HashEmbedder, make_document, on_disk
@@ -56,10 +57,10 @@ def test_what_was_never_written_to_reads_as_empty_and_is_nowhere(
     with pytest.raises(NotFoundError):
         library.documents.delete("nothing")
     library.labels.delete("why?", "nothing")
-    assert server.sizes() == {}
+    assert ServerLibraries(server).names() == []
     added = fill(library, "alpha")
     assert library.exists and library.documents.all() == [added] and library.search("alpha", 1)
-    assert list(server.sizes()) == ["w_library"]
+    assert ServerLibraries(server).names() == ["library"]
     assert list(tmp_path.glob("*/*")) == [tmp_path / "library" / "index"], "a cache, which any server makes for itself"
 
 
@@ -78,7 +79,7 @@ def test_a_name_that_is_no_schema_s_has_one_all_the_same() -> None:
     [
         ({"password": "wrong-secret"}, "did not let the program in", "password"),
         ({"user": "nobody", "password": "wrong-secret"}, "did not let the program in", "user"),
-        ({"database": "nowhere"}, "has no database of that name", "database"),
+        ({"database": "nowhere"}, "did not let the program in", "database"),
     ],
 )
 def test_who_is_not_let_in_is_told_why_without_the_password(
@@ -95,7 +96,7 @@ def test_who_is_not_let_in_is_told_why_without_the_password(
     with pytest.raises(StorageError, match=message) as raised:
         library.documents.all()
     assert remedy in raised.value.remedy and raised.value.__cause__ is None
-    told = f"{raised.value} {caplog.text} {server!r} {vars(server)['_engine']}"
+    told = f"{raised.value} {caplog.text} {server!r} {server.writers}"
     assert "wrong-secret" not in told and PASSWORD not in told
 
 
@@ -193,11 +194,11 @@ def test_keys_given_out_by_one_app_server_are_known_to_the_others(server: Server
 def test_the_first_value_of_all_counts_for_an_app_server_that_had_found_none(server: Server, url: str) -> None:
     """PostgreSQL remembers for a connection that a schema is missing, until its next transaction or table lock."""
     other = Server(url)
-    assert other.values.read("secret") is None
+    assert other.kept("secret") is None
     waiting = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
     with ThreadPoolExecutor(1) as pool:
-        with server.writing() as connection, connection.begin():
-            locked(connection, "crag")
+        with server.writers.begin() as connection:
+            lock(connection, "crag")
             late = pool.submit(other.keep, "secret", b"late", replace=False)
             eventually(lambda: connection.scalar(waiting))
             connection.exec_driver_sql("CREATE SCHEMA crag")
@@ -217,10 +218,10 @@ def test_empty_private_libraries_go_a_day_after_they_were_found_empty(
     private = PrivateLibraries(tmp_path, server)
     private.settle()
     private.settle()
-    assert len(server.sizes()) == 4
+    assert len(ServerLibraries(server).stored()) == 4
     fill(open_library(names["filled"]), "beta")
     private.settle(days=-1)
-    assert set(server.sizes()) == {"w_default", schema_of(names["full"]), schema_of(names["filled"])}
+    assert set(ServerLibraries(server).stored()) == {"w_default", schema_of(names["full"]), schema_of(names["filled"])}
     assert list(tmp_path.iterdir()) == []
 
 
@@ -253,7 +254,7 @@ def test_workspaces_share_connections_and_nothing_else(open_library: OpenLibrary
 def quotas_of(server: Server, data: Path, **limits: int) -> Quotas:
     """Quotas of the libraries on a server."""
     config = AppConfig.of(data=data, **limits)
-    return Quotas(open_store(data, server), lambda: config, StorageUse(server))
+    return Quotas(open_store(data, server), lambda: config, StorageUse(ServerLibraries(server)))
 
 
 def test_a_library_takes_no_more_than_it_may_and_deleting_makes_room(

@@ -11,7 +11,7 @@ import pytest
 from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.storage.library import Library
-from crag.storage.places import PrivateLibraries, name_of
+from crag.storage.private import PrivateLibraries, name_of
 from tests.support.library_makers import HashEmbedder, make_document, on_disk
 
 EARLIER = "0123456789abcdef0123456789abcdef"

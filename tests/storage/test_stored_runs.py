@@ -118,10 +118,9 @@ def test_the_figures_of_a_run_are_what_its_record_says(library: Library) -> None
 CHILD = """
 import sys
 from pathlib import Path
-from crag.storage import runs
-from crag.storage.runs import InFlightJob
+from crag.storage.in_flight import InFlightJob
 from crag.storage.library import Library
-from crag.storage.records import server_at
+from crag.storage.postgres import server_at
 from tests.support.library_makers import HashEmbedder
 library = Library(Path(sys.argv[1]), HashEmbedder(), server=server_at(sys.argv[2]))
 library.in_flight.start(InFlightJob(id="up", kind="upload", label="2 files", names=("a.txt", "b.txt")))

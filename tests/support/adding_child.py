@@ -11,7 +11,7 @@ from pathlib import Path
 from crag.core.filters.where import parse
 from crag.core.purging import Conditions
 from crag.storage.library import Library
-from crag.storage.records import server_at
+from crag.storage.postgres import server_at
 from tests.support.library_makers import HashEmbedder, index_at, make_document
 
 

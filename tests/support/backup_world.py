@@ -22,11 +22,11 @@ class World:
         return Path(place) if place else self.config.storage.data
 
     def filled(self, place: str = "", label: str = "alpha") -> Everything:
-        return Everything.made(DataFolder(self.data(place)), self.config, label)
+        return Everything.made(DataFolder(self.data(place)), label)
 
     def stored(self, place: str = "") -> dict[str, object]:
         """All that is stored at a place."""
-        return Everything.found(DataFolder(self.data(place)), self.config)
+        return Everything.found(DataFolder(self.data(place)))
 
     def backup(self, place: str = "", to: str = "backups", **more: object) -> Created:
         return create_backup(self.data(place), self.folder / to, **more)  # type: ignore[arg-type]

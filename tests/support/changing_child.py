@@ -12,7 +12,7 @@ from pathlib import Path
 
 from crag.core.errors import EmptyLibraryError, NotFoundError
 from crag.storage.library import Library
-from crag.storage.records import server_at
+from crag.storage.postgres import server_at
 from tests.support.library_makers import HashEmbedder, index_at, make_document
 
 KEPT = 6

@@ -9,11 +9,11 @@ from sqlalchemy import insert, select
 
 from crag.admin.audit import AuditLog
 from crag.admin.store import audit, limits, links, members, metadata, open_store, people, usage, workspaces
-from crag.core.config import AppConfig
+from crag.storage.database import Database
 from crag.storage.library import Library
-from crag.storage.places import DataFolder, PrivateLibraries, name_of
-from crag.storage.postgres import Server
-from crag.storage.records import CHOSEN, SIGNED_WITH, Records
+from crag.storage.places import DataFolder
+from crag.storage.private import PrivateLibraries, name_of
+from crag.storage.values import CHOSEN, SIGNED_WITH
 from tests.support.library_makers import HashEmbedder
 from tests.support.many_rows import fill, many, rows_of
 
@@ -26,28 +26,26 @@ class Everything:
     names: tuple[str, ...]
 
     @classmethod
-    def made(cls, home: DataFolder | Server, config: AppConfig, label: str) -> Everything:
-        server = home if isinstance(home, Server) else None
-        data = config.storage.data if isinstance(home, Server) else home.data
-        private = PrivateLibraries(data, server)
+    def made(cls, home: DataFolder, label: str) -> Everything:
+        data = home.data
+        private = PrivateLibraries(data)
         key = private.issue()
         names = ("default", name_of(key))
         for name in names:
-            with Library(data / "workspaces" / name, HashEmbedder(), server=server) as library:
+            with Library(data / "workspaces" / name, HashEmbedder()) as library:
                 if name == "default":
                     many(library)
                 fill(library, f"{label} of {name[:7]}")
         home.values.put(CHOSEN, f'{{"k": "{label}"}}'.encode())
-        with closing(open_store(data, server)) as store:
+        with closing(open_store(data)) as store:
             _people(store, label)
         return cls(key, names)
 
     @classmethod
-    def found(cls, home: DataFolder | Server, config: AppConfig) -> dict[str, object]:
-        server = home if isinstance(home, Server) else None
-        data = config.storage.data if isinstance(home, Server) else home.data
+    def found(cls, home: DataFolder) -> dict[str, object]:
+        data = home.data
         kept = {name: home.values.read(name) for name in (SIGNED_WITH, CHOSEN)}
-        with closing(open_store(data, server)) as store, store.read() as rows:
+        with closing(open_store(data)) as store, store.read() as rows:
             teams: dict[str, object] = {
                 table.name: sorted(
                     repr(tuple(row))
@@ -57,10 +55,10 @@ class Everything:
                 )
                 for table in metadata.sorted_tables
             }
-        return {**{name: rows_of(home.place(name)) for name in home.names()}, **kept, **teams}
+        return {**{name: rows_of(home.store(name)) for name in home.names()}, **kept, **teams}
 
 
-def _people(store: Records, label: str) -> None:
+def _people(store: Database, label: str) -> None:
     names = ("name", "email", "role", "made_at", "seen_at")
     with store.write() as into:
         for at in range(3):

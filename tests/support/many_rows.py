@@ -1,13 +1,15 @@
 """A library with rows of every kind, and all that is stored in one, to be compared wherever it lies."""
 
 from collections.abc import Callable
+from contextlib import closing
 
 from sqlalchemy import delete, insert, select
 
 from crag.core.types import Document
 from crag.storage import store
+from crag.storage.database import Database
 from crag.storage.library import Library
-from crag.storage.places import Place
+from crag.storage.sqlite import SqliteFile
 from crag.storage.tables import (
     calls,
     evaluations,
@@ -109,16 +111,14 @@ def evaluation_row(at: int) -> dict[str, object]:
     return {"id": f"e{at}", "question_set": f"set{at}", **dict.fromkeys(names, "x")}
 
 
-def rows_of(place: Place) -> dict[str, list[str]]:
+def rows_of(place: SqliteFile) -> dict[str, list[str]]:
     """All that is stored, in no place's own order."""
-    records = place.records()
-    with records.read() as connection:
+    with closing(Database(place)) as database, database.read() as connection:
         found = {
             table.name: sorted(repr([plain(each) for each in row]) for row in connection.execute(select(table)))
             for table in TABLES
         }
         found["meta"] = [store.meta(connection, key) for key in ("generation", "model", "dimension")]
-    records.close()
     return found
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from crag.core.config import AppConfig
 from crag.engine import Engine
-from crag.storage.places import name_of
+from crag.storage.private import name_of
 from ui.access import oidc
 from ui.access.visitor import state
 from ui.components.tab_state import show_library

@@ -23,7 +23,8 @@ from crag.messages.providers import describe_providers
 from crag.providers.prices import Price, usable
 from crag.providers.registry import address_settings
 from crag.runtime.jobs import Jobs
-from crag.storage.records import CHOSEN, IN_USE, KeyValueStore, server_at
+from crag.storage.postgres import server_at
+from crag.storage.values import CHOSEN, IN_USE, KeyValueStore
 from crag.web.folder import FOLDER
 from ui.access import oidc, workspaces
 from ui.access.allowed_choices import overridden

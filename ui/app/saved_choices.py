@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, StorageError
 from crag.core.strategies import STRATEGIES
-from crag.storage.records import KeyValueStore
+from crag.storage.values import KeyValueStore
 from ui.access import allowed_choices
 
 FILE = "choices.json"

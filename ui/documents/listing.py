@@ -10,7 +10,7 @@ import streamlit as st
 from crag.core.metadata import Fields, fields_of, written_field
 from crag.core.types import Document
 from crag.messages.documents import stale_sentences
-from crag.storage.runs import Standing
+from crag.storage.facts import Standing
 from ui.app.program import program
 from ui.app.session import Session
 

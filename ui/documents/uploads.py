@@ -17,7 +17,7 @@ from crag.export.html import words
 from crag.export.html.safe_text import markdown
 from crag.ingest.files import ENDINGS, safe_name
 from crag.runtime.jobs import Job, JobFunction
-from crag.storage.runs import InFlightJob
+from crag.storage.in_flight import InFlightJob
 from ui.app import clicks, guide, notices, open_tabs
 from ui.app.clicks import once, requires
 from ui.app.program import program

@@ -29,7 +29,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import CragError
 from crag.runtime.origins import Origins, is_loopback
 from crag.runtime.processes import room_for_files, share_heaps
-from crag.storage.records import server_at
+from crag.storage.postgres import server_at
 from ui.access import browser, oidc, workspaces
 from ui.app import notices, open_tabs
 from ui.app.program import at_start, program

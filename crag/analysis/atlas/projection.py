@@ -28,8 +28,8 @@ from crag.core.trace import Trace
 from crag.core.types import Document, WebPage
 from crag.index.chunk_index import Numbers, Vectors
 from crag.storage.library import Library
-from crag.storage.records import KeyValueStore
 from crag.storage.runs import RunSummary
+from crag.storage.values import KeyValueStore
 from crag.text.words import STOP_WORDS, words
 
 FILE = "map.npz"

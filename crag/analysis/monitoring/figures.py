@@ -15,7 +15,7 @@ from crag.core.runfacts import RunFacts, figures_of
 from crag.core.trace import Trace
 from crag.core.types import Step
 from crag.providers.prices import Price, of_day, sum_spent
-from crag.storage.runs import Facts
+from crag.storage.facts import Facts
 from crag.storage.tables import was_asked
 
 Span = Literal["day", "week", "month", "all"]

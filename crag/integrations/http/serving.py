@@ -36,7 +36,7 @@ from crag.providers.prices import usable
 from crag.runtime.jobs import WorkQueue
 from crag.runtime.limits import Buckets, Shares
 from crag.runtime.slow_clients import Pace, RefusedError, bound_body, drop_when_unread
-from crag.storage.records import server_at
+from crag.storage.postgres import server_at
 
 _MB = 2**20
 

@@ -14,7 +14,7 @@ from crag.admin import backups
 from crag.admin.archive import Archive
 from crag.core.errors import CancelledError, InputError, NotFoundError, StorageError
 from crag.storage.library import Library
-from crag.storage.places import PrivateLibraries
+from crag.storage.private import PrivateLibraries
 from tests.support.backup_world import World
 from tests.support.library_makers import HashEmbedder
 from tests.support.many_rows import fill

@@ -18,7 +18,7 @@ from crag.core.config import AppConfig
 from crag.storage import data_dir
 from crag.storage.data_dir import DataDirLock
 from crag.storage.library import Library
-from crag.storage.places import PrivateLibraries
+from crag.storage.private import PrivateLibraries
 from tests.support import local_models
 from tests.support.backup_world import World
 from tests.support.kills import ROOT, work_until_killed

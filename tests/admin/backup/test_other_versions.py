@@ -16,7 +16,7 @@ from crag.core.config import AppConfig
 from crag.core.errors import CragError, StorageError
 from crag.engine import Engine
 from crag.storage.library import Library
-from crag.storage.places import PrivateLibraries, name_of
+from crag.storage.private import PrivateLibraries, name_of
 from tests.support import local_models
 from tests.support.kills import ROOT
 from tests.support.library_makers import HashEmbedder
@@ -25,6 +25,9 @@ from tests.support.many_rows import fill, many
 
 def engine_on(data: Path) -> Engine:
     return local_models.engine(AppConfig.of(data=data), embedder=HashEmbedder())
+
+
+NEWER = "alembic_version SET version_num = 99"
 
 
 @pytest.fixture
@@ -45,8 +48,10 @@ def test_an_earlier_program_leaves_a_newer_folder_as_it_is(data: Path) -> None:
         pass
     store.close()
     for file in (data / "teams.db", data / "workspaces" / "default" / "library.db"):
-        with closing(sqlite3.connect(file)) as connection:
+        with closing(sqlite3.connect(file)) as connection, connection:
             connection.execute("PRAGMA user_version = 99")
+            table = "team_meta SET value = 99 WHERE key = 'version'" if file.name == "teams.db" else NEWER
+            connection.execute(f"UPDATE {table}")
     before = {path: path.read_bytes() for path in data.rglob("*.db")}
     with closing(engine_on(data)) as engine:
         for use in (engine.library, lambda: list(engine.teams.audit.entries())):

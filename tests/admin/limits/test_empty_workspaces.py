@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from crag.engine import Engine
-from crag.storage.places import name_of
+from crag.storage.private import name_of
 from tests.support.small_library import fill
 
 DAY, NEVER = 24 * 3600.0, threading.Event()

@@ -12,11 +12,12 @@ from crag.admin.roles import Actor, Role
 from crag.admin.store import open_store
 from crag.admin.workspaces import Workspaces
 from crag.core.config import PeopleSettings
-from crag.storage.records import Records, server_at
+from crag.storage.database import Database
+from crag.storage.postgres import server_at
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Records]:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     server = server_at("" if request.param == "sqlite" else str(request.getfixturevalue("database")))
     made = open_store(tmp_path, server)
     yield made
@@ -26,22 +27,22 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Records]:
 
 
 @pytest.fixture
-def audit(store: Records) -> AuditLog:
+def audit(store: Database) -> AuditLog:
     return AuditLog(store)
 
 
 @pytest.fixture
-def spaces(store: Records, audit: AuditLog) -> Workspaces:
+def spaces(store: Database, audit: AuditLog) -> Workspaces:
     return Workspaces(store, audit)
 
 
 @pytest.fixture
-def links(store: Records, audit: AuditLog) -> Links:
+def links(store: Database, audit: AuditLog) -> Links:
     return Links(store, audit)
 
 
 @pytest.fixture
-def people(store: Records, audit: AuditLog) -> People:
+def people(store: Database, audit: AuditLog) -> People:
     return People(store, audit, lambda: PeopleSettings())
 
 

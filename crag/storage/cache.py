@@ -1,0 +1,56 @@
+"""Grades and web results that are remembered, so that asking again costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from pydantic import TypeAdapter
+from sqlalchemy import select
+
+from crag.core.types import Grade, WebPage
+from crag.storage.database import Database
+from crag.storage.store import put, select_in
+from crag.storage.tables import grades as kept_grades
+from crag.storage.tables import searches
+from crag.text.formats import iso_now
+
+_GRADES = select(kept_grades.c.key, kept_grades.c.grade)
+_GRADE: TypeAdapter[Grade] = TypeAdapter(Grade)
+_PAGES: TypeAdapter[tuple[WebPage, ...]] = TypeAdapter(tuple[WebPage, ...])
+
+
+class Cache:
+    """The grades and web results of one library: a `GradeCache`. Thread-safe, across processes too."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def load_grades(self, keys: Sequence[str]) -> dict[str, Grade]:
+        """The grades stored under these keys; unknown keys are absent."""
+        with self._database.read() as connection:
+            rows = select_in(connection, _GRADES, kept_grades.c.key, keys)
+            return {key: _GRADE.validate_json(grade) for key, grade in rows}
+
+    def save_grades(self, grades: dict[str, Grade]) -> None:
+        """Store grades under their keys, in place of older ones."""
+        if grades:
+            rows = [{"key": key, "grade": _GRADE.dump_json(grade).decode()} for key, grade in grades.items()]
+            with self._database.write(synced=False) as connection:
+                put(connection, kept_grades, rows)
+
+    def load_search(self, key: str, *, hours: float) -> tuple[str, tuple[WebPage, ...]] | None:
+        """When web results were found (ISO 8601, UTC) and what; None if never, or longer ago than `hours`."""
+        with self._database.read() as connection:
+            found = select(searches.c.found_at, searches.c.pages).where(searches.c.key == key)
+            row = connection.execute(found).first()
+        if row is None or datetime.now(UTC) - datetime.fromisoformat(row.found_at) > timedelta(hours=hours):
+            return None
+        return row.found_at, _PAGES.validate_json(row.pages)
+
+    def save_search(self, key: str, pages: Sequence[WebPage]) -> None:
+        """Store web results with the present time, in place of older ones."""
+        found_at = iso_now()
+        row = {"key": key, "found_at": found_at, "pages": _PAGES.dump_json(tuple(pages)).decode()}
+        with self._database.write(synced=False) as connection:
+            put(connection, searches, [row])
