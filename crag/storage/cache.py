@@ -44,7 +44,10 @@ class Cache:
         with self._database.read() as connection:
             found = select(searches.c.found_at, searches.c.pages).where(searches.c.key == key)
             row = connection.execute(found).first()
-        if row is None or datetime.now(UTC) - datetime.fromisoformat(row.found_at) > timedelta(hours=hours):
+        if row is None:
+            return None
+        age = datetime.now(UTC) - datetime.fromisoformat(row.found_at)
+        if not timedelta(minutes=-1) < age <= timedelta(hours=hours):  # from the future: the clock was set back
             return None
         return row.found_at, _PAGES.validate_json(row.pages)
 

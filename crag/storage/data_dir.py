@@ -11,7 +11,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -25,7 +25,7 @@ from crag.storage.values import KeyValueStore
 RESTORING = "restoring"
 """Where a restore makes what is to come. Nothing in it counts before its note is there."""
 _NOTE = "moves.json"
-_ASIDE = re.compile(r"before-\d{8}T\d{12}")
+_ASIDE, _ASIDE_AT = re.compile(r"before-\d{8}T\d{12}"), "before-%Y%m%dT%H%M%S%f"
 
 
 def swap(data: Path, arriving: Mapping[str, bool]) -> Path | None:
@@ -36,7 +36,7 @@ def swap(data: Path, arriving: Mapping[str, bool]) -> Path | None:
     """
     with translate_errors(data / RESTORING):
         _lasting(data / RESTORING)
-        _decide(data / RESTORING, arriving)
+        _decide(data, data / RESTORING, arriving)
         sync(data)
     return finish(data)
 
@@ -74,21 +74,29 @@ def put_back(data: Path) -> Path | None:
     Raises NotFoundError where nothing is aside, and StorageError.
     """
     with translate_errors(data / RESTORING):
-        found = sorted(each for each in data.iterdir() if _ASIDE.fullmatch(each.name)) if data.is_dir() else []
+        found = _aside(data)
         if not found:
             raise NotFoundError("No restore has put anything aside here.", "There is nothing to undo.")
         latest = found[-1]
         names = json.loads((latest / "arriving.json").read_text(encoding="utf-8"))
         shutil.rmtree(data / RESTORING, ignore_errors=True)
-        _decide(latest, {name: (latest / name).exists() for name in names})
+        _decide(data, latest, {name: (latest / name).exists() for name in names})
         latest.rename(data / RESTORING)
         sync(data)
     return finish(data)
 
 
-def _decide(folder: Path, arriving: Mapping[str, bool]) -> None:
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-    _write(folder / _NOTE, {"aside": f"before-{stamp}", "arriving": dict(arriving)})
+def _decide(data: Path, folder: Path, arriving: Mapping[str, bool]) -> None:
+    """Note in this folder what arrives, and the name of what is put aside: a later one than those that are there."""
+    earlier = [datetime.strptime(each.name, _ASIDE_AT).replace(tzinfo=UTC) for each in _aside(data)]
+    # A clock that was set back must not make an earlier restore the latest.
+    latest = max([datetime.now(UTC), *(each + timedelta(microseconds=1) for each in earlier)])
+    _write(folder / _NOTE, {"aside": latest.strftime(_ASIDE_AT), "arriving": dict(arriving)})
+
+
+def _aside(data: Path) -> list[Path]:
+    """What restores have put aside, the latest last."""
+    return sorted(each for each in data.iterdir() if _ASIDE.fullmatch(each.name)) if data.is_dir() else []
 
 
 def _write(file: Path, value: object) -> None:

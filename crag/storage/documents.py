@@ -20,7 +20,7 @@ from crag.core.protocols import Embedder
 from crag.core.tables import dump_tables
 from crag.core.trace import Track
 from crag.core.types import Chunk, Document
-from crag.storage import labels, store
+from crag.storage import store, tracks
 from crag.storage.database import Database
 from crag.storage.labels import Lost, take_over
 from crag.storage.sqlite import driver
@@ -167,12 +167,12 @@ class Documents:
     def tracks(self) -> dict[str, Track]:
         """What runs said of each document, by its id; of those that no run retrieved, nothing."""
         with self._database.read() as connection:
-            return labels.of_documents(connection)
+            return tracks.of_documents(connection)
 
     def chunk_tracks(self, id: str) -> dict[str, Track]:
         """What runs said of a document's chunks, by the chunk's id. Raises NotFoundError."""
         with self._database.read() as connection:
-            return labels.of_document(connection, number_of(connection, id))
+            return tracks.of_document(connection, number_of(connection, id))
 
     def came_from(self, id: str, path: str, modified: int) -> None:
         """Note which file a document was read from, and when that was changed last. Raises NotFoundError."""

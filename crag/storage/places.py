@@ -121,10 +121,6 @@ class ServerLibraries:
         found = (schema.removeprefix("w_") for schema in self.stored() if schema.startswith("w_"))
         return sorted(filter(WORKSPACE.fullmatch, found))
 
-    def unnamed(self) -> int:
-        """How many libraries here have a name that no workspace can have."""
-        return len(self.stored()) - len(self.names())
-
     def store(self, workspace: str) -> PostgresSchema:
         """The place of a workspace's library, whether it exists or not."""
         return PostgresSchema(self._server, workspace, LIBRARY)

@@ -21,8 +21,8 @@ from crag.core.types import Chunk, Document
 from crag.storage import store
 from crag.storage.database import Database
 from crag.storage.documents import insert_content, number_of, read_content, remove
-from crag.storage.labels import of_documents
 from crag.storage.tables import documents, files, purged
+from crag.storage.tracks import of_documents
 
 _log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from crag.core.events import Event, events_from_jsonl, events_to_jsonl
 from crag.core.protocols import OWN
 from crag.core.runfacts import DaySpending
 from crag.core.trace import Trace
-from crag.storage import labels
+from crag.storage import tracks
 from crag.storage.conversations import delete_empty
 from crag.storage.database import Database
 from crag.storage.facts import note_facts
@@ -69,7 +69,7 @@ class Runs:
         with self._database.write() as connection:
             again = connection.execute(delete(runs).where(runs.c.id == trace.run_id)).rowcount
             if not again and was_asked(trace.run_id):
-                labels.note(connection, trace)
+                tracks.note(connection, trace)
             # Nothing where it was deleted while the run was under way.
             of = select(conversations.c.id).where(conversations.c.id == trace.conversation)
             number = connection.scalars(

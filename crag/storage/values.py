@@ -7,7 +7,8 @@ import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from crag.storage.files import own_folder, sync
+from crag.index.stamp import sync
+from crag.storage.files import own_folder
 from crag.storage.postgres import Server
 from crag.storage.sqlite import translate_errors
 

@@ -99,6 +99,14 @@ def test_a_search_is_forgotten_after_so_many_hours(library: Library) -> None:
     assert library.cache.load_search("key", hours=26) == (then, (PAGE,))
 
 
+def test_a_search_of_a_time_to_come_is_not_used(library: Library) -> None:
+    """A clock that was ahead and was set back would keep it for as long as it was ahead."""
+    library.cache.save_search("key", [PAGE])
+    then = (datetime.now(UTC) + timedelta(days=7)).isoformat(timespec="seconds")
+    change(library, update(searches).values(found_at=then))
+    assert library.cache.load_search("key", hours=24) is None
+
+
 def test_a_later_search_takes_the_place_of_an_earlier_one(library: Library) -> None:
     library.cache.save_search("key", [PAGE])
     change(library, update(searches).values(found_at="2020-01-01T00:00:00+00:00"))
@@ -151,7 +159,7 @@ def test_every_change_of_documents_and_vectors_is_noted_with_its_generation(libr
 
 
 @pytest.mark.files
-@pytest.mark.parametrize(("version", "said"), [(VERSION + 1, "newer version"), (VERSION - 1, "unreleased build")])
+@pytest.mark.parametrize(("version", "said"), [(VERSION + 1, "newer version"), (VERSION - 2, "unreleased build")])
 def test_a_library_of_another_version_is_refused_and_left_alone(
     library: Library, embedder: HashEmbedder, version: int, said: str
 ) -> None:

@@ -15,14 +15,14 @@ import pytest
 from crag.admin.quotas import Quotas
 from crag.admin.store import open_store
 from crag.core.config import AppConfig
-from crag.core.errors import NotFoundError, RoomError, StorageError
+from crag.core.errors import RoomError, StorageError
 from crag.core.types import Document
 from crag.engine import Engine
 from crag.pipeline import libraries
 from crag.pipeline.libraries import AWAKE, KNOWN
 from crag.storage.library import Library
 from crag.storage.places import DataFolder, StorageUse
-from tests.support.library_makers import HashEmbedder, make_document, on_disk
+from tests.support.library_makers import HashEmbedder, on_disk
 from tests.support.sizes import sized
 
 Fill = Callable[..., Document]
@@ -32,44 +32,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def open_files() -> int:
     return len(os.listdir("/proc/self/fd"))
-
-
-def test_what_was_never_written_to_reads_as_empty_and_is_nothing_on_the_disk(
-    tmp_path: Path, embedder: HashEmbedder, fill: Fill
-) -> None:
-    folder = tmp_path / "never" / "there"
-    with Library(folder, embedder) as library:
-        assert not library.exists and library.size == (0, 0) and library.documents.all() == [] == library.runs.latest()
-        assert library.labels.all() == [] == library.evaluations.all() == library.runs.spending()
-        with pytest.raises(NotFoundError):
-            library.documents.delete("nothing")
-        assert list(tmp_path.iterdir()) == []
-        added = fill(library, "alpha")
-        assert library.exists and library.documents.all() == [added] and library.search("alpha", 1)
-
-
-@pytest.mark.parametrize("how", ["deleted", "replaced"])
-def test_a_folder_that_goes_is_noticed_once_and_then_begun_anew(
-    library: Library, fill: Fill, embedder: HashEmbedder, tmp_path: Path, how: str
-) -> None:
-    fill(library, "alpha", 8)
-    assert library.search("alpha", 3)
-    # At one go: the index may still write words in a thread of its own, while a folder is emptied file by file.
-    shutil.rmtree(library.folder.rename(tmp_path / "gone"), ignore_errors=True)
-    if how == "replaced":
-        with Library(library.folder, embedder) as other:
-            # As many changes as the one before had: only the library's own id tells them apart.
-            fill(other, "omega", 3)
-    with pytest.raises(StorageError, match="was deleted or replaced on the disk"):
-        library.documents.all()
-    if how == "deleted":
-        assert library.documents.all() == [] and not library.exists
-        fill(library, "omega", 3)
-    assert {found.chunk.source for found in library.search("omega", 9)} == {"omega.pdf"}
-    library.close()
-    with Library(library.folder, embedder) as again:
-        assert [document.name for document in again.documents.all()] == ["omega.pdf"]
-        again.verify()
 
 
 @pytest.mark.slow
@@ -138,27 +100,6 @@ def quotas_of(root: Path, **limits: int) -> Quotas:
     """Quotas of the libraries of a data folder."""
     config = AppConfig.of(data=root.parent, **limits)
     return Quotas(open_store(root.parent), lambda: config, StorageUse(DataFolder(root.parent)))
-
-
-def test_a_library_takes_no_more_than_it_may(root: Path, embedder: HashEmbedder) -> None:
-    room = quotas_of(root, library_mb=5)
-    with Library(root / "library", embedder, partial(room.check_growth, "library")) as library:
-        stored = []
-        with pytest.raises(RoomError, match="may hold 5 MB") as raised:
-            for number in range(100):
-                document, data, chunks = make_document(f"doc{number}")
-                vectors = embedder.embed([chunk.text for chunk in chunks])
-                library.documents.add(document, data + bytes(200_000), chunks, vectors)
-                stored.append(document)
-        assert "Settings, Limits" in raised.value.remedy
-        assert 2 <= len(stored) <= 25 and library.documents.all() == stored
-        assert DataFolder(root.parent).stored_in("library").bytes <= 6 * 1024**2
-        with pytest.raises(RoomError):
-            library.evaluations.save_set("s", "set", "CSV", 1, 0, "x" * 5 * 1024**2)
-        for document in stored:
-            library.documents.delete(document.id)
-        document, data, chunks = make_document("after")
-        library.documents.add(document, data, chunks, embedder.embed([chunk.text for chunk in chunks]))
 
 
 def test_there_are_no_more_libraries_than_there_may_be(root: Path, embedder: HashEmbedder) -> None:

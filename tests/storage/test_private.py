@@ -61,19 +61,10 @@ def test_a_broken_library_keeps_nobody_from_starting(tmp_path: Path) -> None:
     assert whole.stat().st_mode & 0o077 == 0
 
 
-def test_libraries_that_stay_empty_are_removed_and_others_are_not(tmp_path: Path) -> None:
-    root, places = tmp_path / "workspaces", PrivateLibraries(tmp_path)
-    names = {what: name_of(what) for what in ("empty", "filled", "full", "runs")}
-    for name in (names["empty"], names["filled"], "default"):
-        on_disk(Library(root / name, HashEmbedder())).close()
-    fill(root / names["full"], run("p"))
-    with Library(root / names["runs"], HashEmbedder()) as library:
+def test_a_library_with_a_run_is_not_empty(tmp_path: Path) -> None:
+    with Library(tmp_path / "workspaces" / name_of("runs"), HashEmbedder()) as library:
         library.runs.save(Trace.from_events(run("p")), run("p"))
-    assert places.forgotten() == [] and set(places.forgotten(days=-1)) == {names["empty"], names["filled"]}
-    fill(root / names["filled"], run("p"))
-    places.settle(days=-1)
-    kept = {names[each] for each in ("filled", "full", "runs")}
-    assert {folder.name for folder in root.iterdir()} == kept | {"default"}
+    assert PrivateLibraries(tmp_path).forgotten(days=-1) == []
 
 
 def test_an_empty_library_stays_while_somebody_has_it_open(tmp_path: Path) -> None:
