@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sqlalchemy import table
 
 from crag.core.errors import EmptyLibraryError, InputError, ModelMismatchError, NotFoundError, QuestionError
 from crag.core.protocols import SearchQuery
 from crag.core.types import Document
 from crag.storage.library import Library
 from crag.storage.store import count
+from crag.storage.tables import metadata
 from tests.support.library_makers import HashEmbedder, make_document
 
 Fill = Callable[..., Document]
@@ -20,7 +20,7 @@ OpenLibrary = Callable[..., Library]
 
 def rows(library: Library, of: str) -> int:
     with library._database.read() as connection:
-        return count(connection, table(of))
+        return count(connection, metadata.tables[of])
 
 
 def test_a_document_comes_back_as_it_was_added(library: Library, embedder: HashEmbedder) -> None:
