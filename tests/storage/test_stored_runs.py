@@ -1,12 +1,15 @@
 """Stored runs and a stored library: they say what they said then, and can be decided again."""
 
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import func, update
 
 from crag.analysis.evaluate import evaluations, rows
 from crag.analysis.metrics.metrics import measure_run
@@ -24,9 +27,11 @@ from crag.messages.providers import cost_sentence
 from crag.messages.wording import outcome_sentence
 from crag.models.runtime import MiniLM
 from crag.providers.prices import PRICES, plain_rag
+from crag.storage.in_flight import InFlightJob
 from crag.storage.library import Library
 from crag.storage.postgres import Server
-from tests.support.library_makers import HashEmbedder
+from crag.storage.tables import meta
+from tests.support.library_makers import HashEmbedder, change
 from tests.support.stored import RUNS, stored_library, stored_run
 from tests.support.tune_runs import run
 
@@ -163,3 +168,15 @@ def test_what_another_process_works_on_is_cut_off_by_its_kill_alone(library: Lib
 def test_the_end_of_work_that_nobody_noted_makes_no_library(library: Library) -> None:
     library.in_flight.finish("nobody's")
     assert not library.exists
+
+
+@pytest.mark.parametrize(("hours", "gone"), [(-2, True), (-0.5, False), (0.5, False), (2, True)])
+@pytest.mark.parametrize("records", ["sqlite"])
+def test_work_of_another_machine_is_cut_off_after_an_hour_by_any_clock(
+    library: Library, hours: float, gone: bool
+) -> None:
+    at = (datetime.now(UTC) + timedelta(hours=hours)).isoformat()
+    library.in_flight.start(InFlightJob(id="up", kind="upload", label="2 files", at=at))
+    noted = func.replace(meta.c.value, socket.gethostname(), "elsewhere")
+    change(library, update(meta).where(meta.c.key == "in flight up").values(value=noted))
+    assert bool(library.in_flight.cut_off()) == gone
