@@ -78,10 +78,10 @@ def index(
                 continue
             file = started.popleft()  # one result a file, in the order they started
             if isinstance(event, ev.DocumentAdded | ev.DuplicateFound):
-                came_from = os.path.abspath(file), modified[file]
-                if came_from != (event.document.path, event.document.modified):
+                path, at = os.path.abspath(file), modified[file]
+                if (path, at) != (event.document.path, event.document.modified):
                     try:
-                        engine.library(place.target).documents.came_from(event.document.id, *came_from)
+                        engine.library(place.target).documents.note(event.document.id, path=path, modified=at)
                     except CragError as error:  # the document is in the library all the same
                         output.note(f"{file}: later changes of this file will not be noticed. {error.message}")
             counts[_show(event, str(file), output)] += 1

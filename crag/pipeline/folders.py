@@ -231,7 +231,7 @@ def sync_files(library: Library, files: Sequence[FolderFile], max_mb: int) -> It
             case "gone" if file.document is not None:
                 yield name, partial(_remove, library, file, file.document)
             case "unchanged" if file.document is not None and file.modified != file.document.modified:
-                library.documents.came_from(file.document.id, file.path, file.modified)
+                library.documents.note(file.document.id, path=file.path, modified=file.modified)
             case _:
                 pass
 

@@ -64,7 +64,6 @@ class Documents:
         with self._adding(data, chunks, vectors) as connection:
             number, _ = _put(connection, document, data, chunks, vectors, fields)
             store.bump(connection, "added", number)
-        self._database.reserve(reserved(len(chunks)))
 
     def replace(
         self, id: str, document: Document, data: bytes, chunks: Sequence[Chunk], vectors: NDArray[np.float32]
@@ -82,7 +81,6 @@ class Documents:
             remove(connection, old)
             store.bump(connection, "deleted", old)
             store.bump(connection, "added", number)
-        self._database.reserve(reserved(len(chunks)))
         self._forget()
         return lost
 
@@ -96,6 +94,7 @@ class Documents:
         with self._database.write(more=len(data) + 2 * vectors.nbytes) as connection:
             store.ensure_model(connection, self._embedder)
             yield connection
+        self._database.reserve(_RESERVED + _RESERVED_EACH * len(chunks))
 
     def count(self) -> int:
         """How many there are."""
@@ -161,8 +160,12 @@ class Documents:
 
     def content_hash(self) -> str:
         """The same for the same documents cut into the same chunks, wherever they are stored: 32 hex digits."""
+        found = hashlib.sha256()
         with self._database.read() as connection:
-            return content_hash(connection)
+            for column in (documents.c.id, stored_chunks.c.id):
+                for id in connection.scalars(select(column).order_by(column)):
+                    found.update(f"{id}\n".encode())
+        return found.hexdigest()[:32]
 
     def tracks(self) -> dict[str, Track]:
         """What runs said of each document, by its id; of those that no run retrieved, nothing."""
@@ -173,10 +176,6 @@ class Documents:
         """What runs said of a document's chunks, by the chunk's id. Raises NotFoundError."""
         with self._database.read() as connection:
             return tracks.of_document(connection, number_of(connection, id))
-
-    def came_from(self, id: str, path: str, modified: int) -> None:
-        """Note which file a document was read from, and when that was changed last. Raises NotFoundError."""
-        self.note(id, path=path, modified=modified)
 
     def note(self, id: str, **facts: str | int) -> Document:
         """Change what is noted of a document's origin, or its `name`: fields of `Document`. It, as it is then.
@@ -245,20 +244,6 @@ class Documents:
 
         self._database.free(removed)
         self._forget()
-
-
-def content_hash(connection: Connection) -> str:
-    """See `Documents.content_hash`."""
-    found = hashlib.sha256()
-    for column in (documents.c.id, stored_chunks.c.id):
-        for id in connection.scalars(select(column).order_by(column)):
-            found.update(f"{id}\n".encode())
-    return found.hexdigest()[:32]
-
-
-def reserved(chunks: int) -> int:
-    """Bytes of the disk to be kept, so that a document with this number of chunks can be deleted when it is full."""
-    return _RESERVED + _RESERVED_EACH * chunks
 
 
 def _put(

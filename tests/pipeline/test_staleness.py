@@ -59,7 +59,7 @@ def test_a_file_that_changed_is_told_and_one_that_was_only_touched_is_not(librar
     document, data = add(library, "alpha")
     file = tmp_path / "alpha.pdf"
     file.write_bytes(data)
-    library.documents.came_from(document.id, str(file), file.stat().st_mtime_ns)
+    library.documents.note(document.id, path=str(file), modified=file.stat().st_mtime_ns)
     stored = library.documents.get(document.id)
     assert (stored.path, stored.modified) == (str(file), file.stat().st_mtime_ns)
     assert find_stale(library) == {}
@@ -73,7 +73,7 @@ def test_a_file_that_changed_is_told_and_one_that_was_only_touched_is_not(librar
     file.unlink()
     assert find_stale(library) == {}
     with pytest.raises(NotFoundError):
-        library.documents.came_from("nothing", str(file), 0)
+        library.documents.note("nothing", path=str(file), modified=0)
 
 
 def test_a_document_past_the_day_a_person_wanted_to_look_at_it_is_told(library: Library) -> None:
