@@ -239,7 +239,7 @@ class PostgresSchema:
         """What is there is looked at when it is used: a server may be out of reach for a while."""
 
     def create(self) -> None:
-        with self._begun(write=True) as connection:
+        with self._begin(write=True) as connection:
             if connection.exec_driver_sql("SHOW server_encoding").scalar_one() != "UTF8":
                 raise StorageError(
                     "The database in CRAG_DATABASE_URL can't hold every character.",
@@ -253,11 +253,13 @@ class PostgresSchema:
     def transaction(
         self, *, write: bool = False, more: int = 0, synced: bool = True
     ) -> Iterator[tuple[Connection, Hashable]]:
-        with self._begun(write=write) as connection:
+        with self._begin(write=write) as connection:
             if not synced:
                 connection.exec_driver_sql("SET LOCAL synchronous_commit = off")
             found = self._find(connection)
             if found is not None:
+                if write:  # another app server may have brought the tables to a newer version
+                    self.layout.check(self.layout.version_of(connection), self.name)
                 yield connection, found
                 return
         with self.layout.empty() as connection:
@@ -288,7 +290,7 @@ class PostgresSchema:
             connection.execution_options(isolation_level="AUTOCOMMIT").exec_driver_sql(f"VACUUM {tables}")
 
     @contextmanager
-    def _begun(self, *, write: bool) -> Iterator[Connection]:
+    def _begin(self, *, write: bool) -> Iterator[Connection]:
         engine = self._server.writers if write else self._server.readers
         with engine.execution_options(schema_translate_map={None: self.schema}).begin() as connection:
             if write:

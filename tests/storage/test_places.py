@@ -75,7 +75,7 @@ def test_what_was_never_written_to_reads_as_empty_and_is_nowhere(
 
 
 @pytest.mark.parametrize("how", ["deleted", "replaced"])
-def test_a_library_that_goes_is_noticed_once_and_then_begun_anew(
+def test_a_library_that_goes_is_noticed_once_and_then_started_anew(
     open_library: OpenLibrary, fill: Fill, tmp_path: Path, url: str, how: str
 ) -> None:
     library = open_library()
