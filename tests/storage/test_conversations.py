@@ -8,8 +8,7 @@ from crag.core.errors import NotFoundError
 from crag.core.events import RunStarted
 from crag.core.trace import Trace
 from crag.storage.library import Library
-from crag.storage.tables import VERSION, conversations, runs
-from tests.support.library_makers import HashEmbedder
+from tests.support.library_makers import of_the_version_before
 
 OpenLibrary = Callable[..., Library]
 
@@ -71,21 +70,11 @@ def test_a_conversation_goes_with_its_last_run(library: Library) -> None:
 
 
 def test_a_library_of_the_version_before_is_brought_up_to_date(
-    library: Library, open_library: OpenLibrary, fill: Callable[..., object], embedder: HashEmbedder
+    library: Library, open_library: OpenLibrary, fill: Callable[..., object]
 ) -> None:
     fill(library, "alpha")
     save(library, "a")
-    with library._database.write() as connection:
-        on_server = connection.dialect.name == "postgresql"
-        schema = "w_library." if on_server else ""
-        for index in runs.indexes:
-            if index.name == "runs_of_conversation":
-                index.drop(connection)
-        connection.exec_driver_sql(f"ALTER TABLE {schema}runs DROP COLUMN conversation")
-        connection.exec_driver_sql(f"UPDATE {schema}alembic_version SET version_num = '{VERSION - 1}'")
-        conversations.drop(connection)
-        if not on_server:
-            connection.exec_driver_sql(f"PRAGMA user_version = {VERSION - 1}")
+    of_the_version_before(library)
     library.close()
     again = open_library()
     assert again.conversations.all() == [] and pointers(again) == {"a": ""}
