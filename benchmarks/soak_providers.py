@@ -22,7 +22,7 @@ from benchmarks.soak_served import Supervised
 from benchmarks.soak_world import closed, memory
 from crag.core.config import AppConfig
 from crag.core.trace import Trace
-from crag.runtime.usage import LONGEST_REST
+from crag.runtime.circuits import LONGEST_REST
 from tests.support.failing_servers import LLM_KEY, TAVILY_KEY, Failure, Part, world
 
 GOAL = "runs end within their budget, the circuit opens and closes, the stored runs say it; memory and threads are flat"

@@ -14,8 +14,8 @@ from crag.core.errors import (
     UnreachableError,
 )
 from crag.core.types import Call
-from crag.runtime.circuits import RUNS, Circuits, Service
-from crag.runtime.usage import LONGEST_REST, REST, UNLIMITED, Budget, UsageTracker
+from crag.runtime.circuits import LONGEST_REST, REST, RUNS, Circuits, Service
+from crag.runtime.usage import UNLIMITED, Budget, UsageTracker
 from crag.testing.fakes import FakeClock
 
 MODEL, OTHER_KEY = Service("qwen", ("http://one", 1)), Service("qwen", ("http://one", 2))

@@ -10,8 +10,7 @@ from crag.analysis.monitoring.figures import facts_of
 from crag.core.config import AppConfig, Keys
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.runtime.circuits import RUNS
-from crag.runtime.usage import REST
+from crag.runtime.circuits import REST, RUNS
 from crag.testing.fakes import FakeClock, ScriptedEvaluator
 from tests.support.failing_servers import LLM_KEY, TAVILY_KEY, Part, World, world
 from tests.support.small_library import WordEmbedder, fill
