@@ -11,7 +11,7 @@ from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, FigureCheck, RetrievedChunk, SentenceCheck, ShortAnswer, Strip, WebPage
 from crag.export import markdown
-from crag.export.html import answer, evidence, guidance, meter, pages, path, slides
+from crag.export.html import answer, evidence, guidance, meter, pages, path, site, slides
 from crag.export.html.passage import MOST_MARKS, Passage, Sweep, View, annotate, draw_passage, draw_surroundings
 from crag.generation.citations import split_cited_sentences
 from crag.text.injection import InjectionSpan
@@ -148,7 +148,7 @@ DRAWERS: dict[str, Callable[[Hostile], object]] = {
     "slides": lambda run: slides.show_slides(run.trace, {}, name="run"),
     "replay": lambda run: pages.states(run.trace, run.events),
     "page of a run": lambda run: pages.page(run.trace),
-    "index of runs": lambda run: pages.index([run.trace], ["a.html"]),
+    "index of runs": lambda run: site.index([run.trace], ["a.html"]),
     "page of a document": lambda run: leaf([run.chunk], [(each.start, each.end) for each in run.strips]),
     "Markdown": lambda run: markdown.turn(run.trace),
     "chat": lambda run: (
