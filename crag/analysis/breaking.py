@@ -96,7 +96,7 @@ def play(
                 match event:
                     case Embedding():
                         progress(event.done, event.total)
-                    case DocumentFailed():
+                    case DocumentFailed() if not cancel.is_set():
                         raise DocumentError(event.message, event.remedy)
             for situation in SITUATIONS:
                 if cancel.is_set():

@@ -10,15 +10,7 @@ import streamlit as st
 
 from crag.analysis.evaluate import Evaluation, add_set, question_set
 from crag.analysis.metrics.metrics import files_of, name_of, on_web, pages_of
-from crag.analysis.questions.sets import (
-    FIELDS,
-    MOST_BYTES,
-    MOST_QUESTIONS,
-    UNANSWERABLE,
-    Question,
-    QuestionSet,
-    read_set,
-)
+from crag.analysis.questions.sets import FIELDS, MOST_BYTES, MOST_QUESTIONS, Question, QuestionSet, read_set
 from crag.core.errors import CragError
 from crag.export.html import words
 from crag.export.html.safe_text import excerpt, markdown
@@ -52,7 +44,7 @@ def understood(found: QuestionSet, in_library: Sequence[str]) -> list[str]:
         (sum(bool(each.sources) for each in questions), "with a source"),
         (sum(bool(pages_of(each)) for each in questions), "with a page"),
         (sum(bool(each.topics) for each in questions), "with topics"),
-        (sum(UNANSWERABLE in each.labels for each in questions), "known to have no answer"),
+        (sum(each.unanswerable for each in questions), "known to have no answer"),
     )
     facts = " · ".join(f"**{number:,}** {what}" for number, what in counts if number)
     taken = " ".join(f":gray-badge[{markdown(f'{column} → {field}')}]" for field, column in found.understood)

@@ -19,7 +19,7 @@ from crag.analysis.questions.matching import (
     holds,
     topic_coverage,
 )
-from crag.analysis.questions.sets import UNANSWERABLE, Question
+from crag.analysis.questions.sets import Question
 from crag.core.errors import CancelledError, CutOffError
 from crag.core.makers import about
 from crag.core.trace import Round, Trace
@@ -31,7 +31,7 @@ Label = Literal["unanswerable", "page", "answer", "source"]
 
 def label_of(expected: Question) -> Label | None:
     """The finest label; a page counts as finer than an answer, which any page may hold by chance."""
-    if UNANSWERABLE in expected.labels:
+    if expected.unanswerable:
         return "unanswerable"
     if pages_of(expected):
         return "page"
@@ -217,12 +217,12 @@ def measure_run(trace: Trace, expected: Question) -> ResultRow:
     answer = trace.answer if _complete(trace) else None
     abstained = answer.abstained if answer else None
     said = "" if answer is None or answer.abstained else answer.text
-    accepted = () if UNANSWERABLE in expected.labels else expected.answers
+    accepted = () if expected.unanswerable else expected.answers
     scale = asked_scale(expected.question)
     short = answer.short.value if answer and answer.short else ""
     short = answer.calculation.result if answer and answer.calculation else short
     matches = [found for each in (said, short) if answer and (found := answer_match(each, accepted, scale=scale))]
-    again = len(trace.rounds) > 1 and first_holds is False and UNANSWERABLE not in expected.labels
+    again = len(trace.rounds) > 1 and first_holds is False and not expected.unanswerable
     judged = [check for check in trace.checks if check.supported is not None]
     return ResultRow(
         question_id=expected.id,
@@ -316,7 +316,7 @@ def evidence_holds(trace: Trace, expected: Question) -> tuple[bool | None, bool 
     """
     if not _complete(trace):
         return None, None
-    if UNANSWERABLE in expected.labels:
+    if expected.unanswerable:
         return False, None
     answers, places = checkable(expected.answers), pages_of(expected)
     kept, sources = trace.kept(), trace.sources
@@ -332,7 +332,7 @@ def evidence_holds(trace: Trace, expected: Question) -> tuple[bool | None, bool 
 
 def _evidence_source(trace: Trace, expected: Question) -> bool | None:
     """Whether a kept strip is from an expected source; None where none is labelled, or the run did not come so far."""
-    if not _complete(trace) or not expected.sources or UNANSWERABLE in expected.labels:
+    if not _complete(trace) or not expected.sources or expected.unanswerable:
         return None
     sources = trace.sources
     return any(is_expected(sources[strip.source_id], expected) for strip in trace.kept() if strip.source_id in sources)
@@ -359,7 +359,7 @@ def _question_covered(said: str, abstained: bool | None, expected: Question) -> 
     if abstained is None:
         return None
     if abstained:
-        return 0.0 if expected.answers and UNANSWERABLE not in expected.labels else None
+        return 0.0 if expected.answers and not expected.unanswerable else None
     return coverage(expected.question, said)
 
 

@@ -96,6 +96,11 @@ class Question:
     topics: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
 
+    @property
+    def unanswerable(self) -> bool:
+        """Whether it is known that the expected source gives no answer."""
+        return UNANSWERABLE in self.labels
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -338,7 +343,7 @@ def _with_own_ids(found: Iterable[tuple[int, Question]]) -> tuple[tuple[Question
 
 def _of_answers(question: Question) -> str:
     """What a person should know where no short answer is expected, which alone is compared for sure; else nothing."""
-    how = {comparison(answer) for answer in question.answers} if UNANSWERABLE not in question.labels else set()
+    how = {comparison(answer) for answer in question.answers} if not question.unanswerable else set()
     if not how or "in order" in how:
         return ""
     if how == {"none"}:
