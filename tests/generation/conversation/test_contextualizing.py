@@ -71,12 +71,12 @@ def test_a_chain_holds_the_question_before_and_the_one_that_stands_alone():
 
 
 def test_the_words_that_answer_are_read_for_the_follow_up_and_not_for_the_question_before():
-    text = "Chester A. Arthur signed the act on January 16, 1883."
+    text = "President Chester A. Arthur signed the Civil Service Act of 1883 on January 16, 1883."
     chunk = chunk_of(text)
-    reader = ScriptedReader({"January 16, 1883": 0.9})
+    reader = ScriptedReader(words={"January 16, 1883": 0.9})
     asked = made("When was that?", ACT)
     *_, answer = ExtractiveGenerator(reader=reader).answer(
-        asked, [strip_of(chunk, text, 0.9)], {chunk.id: chunk}, Settings()
+        asked, [strip_of(chunk, text, 0.9)], {chunk.id: chunk}, Settings(short_answer=0.5)
     )
     assert {question for question, _ in reader.asked} == {"When was that?"} and answer.brief == "January 16, 1883"
     assert own_words(ACT.question) == ACT.question and own_words("Is it (the dog)?") == "Is it (the dog)?"
