@@ -109,7 +109,7 @@ def trace_funnel(library: Library, evaluation_id: str) -> Funnel:
     """The funnel of a stored evaluation, with its best lever.
 
     Each run is read once, those that a lever may change twice more; the library is searched once for each place that a
-    run did not retrieve. Raises NotFoundError, StorageError for a set that can't be read, and what `Library.find`
+    run did not retrieve. Raises NotFoundError, StorageError for a set that can't be read, and what `Search.find`
     raises.
     """
     record = library.evaluations.get(evaluation_id)
@@ -127,7 +127,7 @@ def trace_funnel(library: Library, evaluation_id: str) -> Funnel:
 def follow_rows(
     library: Library, found: Sequence[ResultRow], questions: Mapping[str, Question]
 ) -> Iterator[Followed | LeftOut]:
-    """Each row's question followed through its run, in order; or why it is not. Raises what `Library.find` raises."""
+    """Each row's question followed through its run, in order; or why it is not. Raises what `Search.find` raises."""
     places = Places(library)
     waiting: list[tuple[ResultRow, Question]] = []
     for row in found:

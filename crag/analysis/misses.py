@@ -137,7 +137,7 @@ def explain_miss(library: Library, trace: Trace, wanted: Wanted) -> Miss:
     """What became of a page or sentence in a run of this library.
 
     Raises NotFoundError for a document or page that is not in the library, InputError where nothing or too little is
-    asked for, and what `Library.find` raises.
+    asked for, and what `Search.find` raises.
     """
     document, chunks = _locate(library, wanted)
     return follow_chunks(library, trace, wanted, document, chunks)
@@ -155,7 +155,7 @@ def follow_chunks(
     """What became of these chunks, which have what is `wanted`, in a run.
 
     Without `ranked` the library is searched only where the run retrieved none of them: a set of questions takes less
-    time then, and no fate of a chunk that was retrieved has its `ranks`. Raises what `Library.find` raises.
+    time then, and no fate of a chunk that was retrieved has its `ranks`. Raises what `Search.find` raises.
     """
     settings = trace.run_settings
     fates = _follow(library, trace, settings, chunks, words(wanted.text), ranked) if chunks else []
@@ -206,7 +206,7 @@ def _locate(library: Library, wanted: Wanted) -> tuple[Document | None, list[Chu
 
 
 def find_sentence(library: Library, text: str) -> list[Chunk]:
-    """The chunks of a library that have a sentence, of those that a search for it finds. Raises as `Library.find`."""
+    """The chunks of a library that have a sentence, of those that a search for it finds. Raises as `Search.find`."""
     found = (each.chunk for each in library.find(SearchQuery(text, MOST_RETRIEVED)))
     return [chunk for chunk in found if has_sentence(chunk, text)]
 

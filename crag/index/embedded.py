@@ -209,12 +209,18 @@ class EmbeddedIndex:
     def clear(self) -> None:
         with self._noting:
             self._batches, self._documents = [], set()
-        if self._place.exists():
+        if not self._place.exists():
+            with self._lock:
+                self._forget()
+        else:
             with self._writing(), self._lock:
                 # The stamp goes first: words without it are not believed.
                 (self._words / _STAMP).unlink(missing_ok=True)
-                self._vectors.unlink(missing_ok=True)
-                shutil.rmtree(self._words, ignore_errors=True)
+                for path in self._place.iterdir():
+                    if path.is_dir():
+                        shutil.rmtree(path, ignore_errors=True)
+                    elif path.name not in (_LOCK, _MAKING):
+                        path.unlink()
                 self._forget()
 
     def top(

@@ -219,12 +219,14 @@ def test_a_damaged_file_is_noticed_or_does_no_harm(big: EmbeddedIndex, place: Pa
 def test_a_damaged_one_is_filled_again_and_leaves_nothing_behind(index: EmbeddedIndex, place: Path) -> None:
     fill(index)
     (place / "vectors.faiss").write_bytes(b"")
-    (place / "words" / "left.store").write_bytes(b"x")
+    for left in (place / "words" / "left.store", place / "of an earlier version"):
+        left.write_bytes(b"x")
     other = again(place)
     assert other.generation == -1
+    other.clear()
+    assert not [path for path in files(place) if path.is_file()]
     fill(other, generation=5)
     assert (other.size, other.generation) == (12, 5)
-    assert not (place / "words" / "left.store").exists()
     assert (again(place).size, index.size, index.generation) == (12, 12, 5)
 
 
@@ -389,7 +391,7 @@ assert (index.size, index.generation) == (412, 2)
 assert len(lexical(index.top(unit(), [["glacier"]], 500))) == 412
 index.close()
 """
-    for limit in (100, 1000, 5000):
+    for limit in (100, 1000):
         done = subprocess.run(
             [sys.executable, "-c", code, str(place), str(limit)],
             capture_output=True,

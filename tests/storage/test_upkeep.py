@@ -16,6 +16,7 @@ from crag.core.protocols import SearchQuery, embed_question
 from crag.core.types import Document
 from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Vectors
 from crag.index.embedded import EmbeddedIndex
+from crag.index.lexical import Lexical
 from crag.storage import index_sync, store
 from crag.storage.library import Library
 from crag.storage.postgres import Server
@@ -98,6 +99,40 @@ def test_what_was_deleted_is_not_found_though_the_index_still_has_it(
     monkeypatch.setattr(index_sync.IndexSync, "_ensure_current", lambda self, index, generation, patience: index)
     watched.documents.delete(gone.id)
     assert sources(watched, "alpha") == {"beta.pdf"}
+
+
+def test_words_and_vectors_of_what_was_deleted_leave_the_files(watched: Library, fill: Fill) -> None:
+    gone, kept = fill(watched, "alpha"), fill(watched, "beta")
+    watched.refresh_index()
+    folder = watched.folder / "index"
+    theirs = [watched.points.vectors(np.array([number])).tobytes() for number in (1, 5)]
+    assert (gone.chunks, kept.chunks) == (4, 4)
+
+    def held() -> list[bool]:
+        words = Lexical.open(folder / "words").searcher().searcher
+        file = (folder / "vectors.faiss").read_bytes()
+        return [bool(words.terms_with_prefix("words", word)) for word in ("alpha", "beta")] + [
+            vector in file for vector in theirs
+        ]
+
+    assert held() == [True, True, True, True]
+    watched.documents.delete(gone.id)
+    watched.rest()  # What would be done in a moment is done now.
+    assert held() == [False, True, False, True]
+
+
+def test_what_came_after_the_file_was_written_is_read_from_the_records(
+    watched: Library, fill: Fill, orders: Orders
+) -> None:
+    fill(watched, "alpha")
+    watched.refresh_index()
+    fill(watched, "beta")
+    assert sources(watched, "beta") == {"alpha.pdf", "beta.pdf"}
+    watched.rest()
+    orders.added.clear()
+    assert sources(watched, "beta") == {"alpha.pdf", "beta.pdf"}
+    assert (orders.added, orders.cleared) == ([2], 1), "and no more than that"
+    assert not watched.verify()
 
 
 def test_an_index_that_is_down_is_said_and_left_alone_for_a_while(
