@@ -94,7 +94,7 @@ def test_what_is_shown_is_never_older_than_the_library_or_the_files(page, ids, t
     page.run()
     assert page.multiselect(key="documents-tags").options == ["finance · 2", "fresh · 1", "old · 1"]
     (tmp_path / "read.pdf").write_bytes(b"something else")
-    stored.came_from(ids[1], str(tmp_path / "read.pdf"), 0)
+    stored.note(ids[1], path=str(tmp_path / "read.pdf"), modified=0)
     page.run()
     problems = dict(zip(page.dataframe[0].value["Document"], page.dataframe[0].value["Problems"], strict=True))
     assert "changed after it was read" in problems[f"{NAMES[1]}.pdf"]

@@ -115,7 +115,7 @@ def test_the_stamp_is_another_after_all_that_a_list_of_documents_tells(library: 
     assert changed() and not changed()
     stored.describe(document.id, {"tags": ["x"]})
     assert changed()
-    stored.came_from(document.id, "/nowhere/one.pdf", 5)
+    stored.note(document.id, path="/nowhere/one.pdf", modified=5)
     assert changed()
     library.runs.save(run("one", stored.chunks(document.id)[:1], [0.5]), [])
     assert changed()
