@@ -52,6 +52,7 @@ from crag.storage.library import Library
 from crag.storage.places import check_workspace_name
 from crag.storage.postgres import server_at
 from crag.storage.private import PrivateLibraries
+from crag.text import memory
 from crag.text.characters import whole_text
 from crag.web.folder import FOLDER, FolderWeb
 
@@ -165,6 +166,7 @@ class Engine:
             library.refresh_index()  # nothing of it stays on the server that all libraries share
         self._libraries.forget(self.private_libraries.root / workspace)
         self.private_libraries.remove(workspace)
+        memory.forget([workspace])
 
     def _opened(self, folder: Path, named: bool) -> Library:
         open_index = partial(opened, self.config, self.keys, folder)

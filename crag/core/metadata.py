@@ -12,13 +12,13 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from datetime import date
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from crag.core.errors import InputError
 from crag.core.types import Document
+from crag.text.memory import remember
 
 Value = str | int | float | bool | tuple[str, ...]
 Fields = Mapping[str, Value]
@@ -190,7 +190,7 @@ def days_in(text: str) -> tuple[str, str] | None:
     return _days(text) if len(text) in (4, 7, 10) else None
 
 
-@lru_cache(maxsize=16_384)  # a filter asks for the same days document after document
+@remember(16_384)  # a filter asks for the same days document after document
 def _days(text: str) -> tuple[str, str] | None:
     size = len(text)
     if not _DATE.fullmatch(text):

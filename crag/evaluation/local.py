@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -32,6 +32,7 @@ from crag.evaluation.heads import (
 from crag.evaluation.refinement import joint_grade
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder, Reading
 from crag.models.runtime import MAX_CHARACTERS
+from crag.text.memory import on_deletion
 from crag.text.sentences import sentences
 
 SHORT_FEATURES = ("span", "relevance", "score", "words", "fits", "repeats")
@@ -165,6 +166,7 @@ class LocalEvaluator:
         self._encoder = CrossEncoder(threads, folder)
         self._lock = threading.Lock()
         self._latest: OrderedDict[tuple[str, str], _Read] = OrderedDict()
+        on_deletion(self._forget)
 
     def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
         """One grade a passage, in order. A passage that is no text gets a failed grade; one without words, 0."""
@@ -274,6 +276,10 @@ class LocalEvaluator:
             while len(self._latest) > REMEMBERED:
                 self._latest.popitem(last=False)
         return found
+
+    def _forget(self, gone: Collection[str]) -> None:
+        with self._lock:
+            self._latest.clear()
 
     def _remembered(self, question: str, text: str) -> _Read:
         with self._lock:

@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from crag.core.tables import BESIDE, Cell, Row, Table
 from crag.core.types import Chunk
 from crag.generation.lists import BULLET, LABELLED, VALUED, head_lines, lines_of
 from crag.text.dates import dates_in
+from crag.text.memory import remember
 from crag.text.words import FUNCTION_WORDS, stem, words
 
 MOST_CHARACTERS = 2_000
@@ -167,7 +167,7 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(map(stem, words(text)))
 
 
-@lru_cache(maxsize=4_096)
+@remember(4_096)
 def _label_of(label: str) -> _Label:
     """What of a label a question must say. "Length/Width" is either, "Rating(s)" a plural."""
     plain = _NUMBER.sub(" number ", _PLURAL.sub("", label))

@@ -7,11 +7,11 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 from crag.core.types import Chunk, FigureCheck, Strip, WebPage
 from crag.text.dates import Day, dates_in
+from crag.text.memory import remember
 from crag.text.names import Name, Names, names_in, tokens_of
 from crag.text.numerals import SCALES, Number, numbers_in, scales_in
 from crag.text.words import FUNCTION_WORDS, stem, words
@@ -231,7 +231,7 @@ class _Cited:
         return next((strip for strip, names in self._names if names.holds(name)), None)
 
 
-@lru_cache(maxsize=16)
+@remember(16)
 def _read_cited(texts: tuple[tuple[str, str], ...]) -> _Cited:
     """What the texts give; remembered, since the sentences of an answer cite the same ones."""
     return _Cited(texts)

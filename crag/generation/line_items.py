@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
+from crag.text.memory import remember
 from crag.text.words import FUNCTION_WORDS, stem
 
 CONCEPT = "#"
@@ -88,7 +88,7 @@ def plain_stems(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in re.findall(r"[^\W_]+", plain)) - GENERIC - _SILENT
 
 
-@lru_cache(maxsize=32_768)
+@remember(32_768)
 def _tokens(text: str) -> tuple[str, ...]:
     marked = _ITEMS.sub(lambda match: f" {CONCEPT}{match.lastgroup} ", plain_label(text))
     found = []

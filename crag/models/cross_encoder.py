@@ -6,13 +6,13 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crag.models.runtime import Loaded, batches, load, readable, verified_files
+from crag.text.memory import remember
 from crag.text.words import stem
 
 HEAD, TAIL = 96, 32
@@ -85,7 +85,7 @@ class WordReader:
         return end, word, end - at > 1 or ids[at] >= RARE
 
 
-@lru_cache(maxsize=50_000)
+@remember(50_000)
 def _classify_word(word: str, rare: bool) -> tuple[str, int]:
     """A word's stem and class; stop words, punctuation and single letters are of class 0."""
     if any(letter.isdigit() for letter in word):

@@ -50,9 +50,13 @@ class Job(Generic[E]):
         who: str = "",
         patience: float = PATIENCE,
         cancel: threading.Event | None = None,
+        id: str | None = None,
     ) -> None:
-        """`patience`: how many seconds `ask` waits. `cancel` asks the work to stop. It runs from `start` on."""
-        self.id = secrets.token_urlsafe(12)
+        """`patience`: how many seconds `ask` waits. `cancel` asks the work to stop. It runs from `start` on.
+
+        `id`: what it is found under; None: a new, unguessable one.
+        """
+        self.id = id or secrets.token_urlsafe(12)
         self.kind, self.label, self.workspace, self.who = kind, label, workspace, who
         self.error: BaseException | None = None
         self.over_at: float | None = None
@@ -239,11 +243,10 @@ class Jobs:
             found = self._jobs.get(id)
         return found if found is not None and found.workspace == workspace else None
 
-    def rename(self, job: Job[E], id: str) -> None:
-        """Let the job be found under the id of the run it turned out to make."""
+    def drop(self, which: Callable[[Job[object]], bool]) -> None:
+        """Keep those no longer: what they made is kept elsewhere, or was deleted."""
         with self._lock:
-            self._jobs[id] = self._jobs.pop(job.id)
-            job.id = id
+            self._jobs = {id: job for id, job in self._jobs.items() if not which(job)}
 
     def running(self, kind: str | None = None, *, workspace: str | None = None) -> list[Job[object]]:
         """Those under way, oldest first; None stands for every kind, every workspace."""

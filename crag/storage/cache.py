@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from pydantic import TypeAdapter
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from crag.core.types import Grade, WebPage
 from crag.storage.database import Database
 from crag.storage.store import put, select_in
 from crag.storage.tables import grades as kept_grades
-from crag.storage.tables import searches
+from crag.storage.tables import reasons, searches
 from crag.text.formats import iso_now
 
-_GRADES = select(kept_grades.c.key, kept_grades.c.grade)
+_GRADES = select(kept_grades.c.key, kept_grades.c.grade, func.coalesce(reasons.c.reason, "")).join_from(
+    kept_grades, reasons, kept_grades.c.key == reasons.c.key, isouter=True
+)
 _GRADE: TypeAdapter[Grade] = TypeAdapter(Grade)
 _PAGES: TypeAdapter[tuple[WebPage, ...]] = TypeAdapter(tuple[WebPage, ...])
 
@@ -27,17 +30,21 @@ class Cache:
         self._database = database
 
     def load_grades(self, keys: Sequence[str]) -> dict[str, Grade]:
-        """The grades stored under these keys; unknown keys are absent."""
+        """The grades stored under these keys; unknown keys are absent. Those from before a deletion have no reason."""
         with self._database.read() as connection:
             rows = select_in(connection, _GRADES, kept_grades.c.key, keys)
-            return {key: _GRADE.validate_json(grade) for key, grade in rows}
+            return {key: replace(_GRADE.validate_json(grade), reason=reason) for key, grade, reason in rows}
 
     def save_grades(self, grades: dict[str, Grade]) -> None:
         """Store grades under their keys, in place of older ones."""
         if grades:
-            rows = [{"key": key, "grade": _GRADE.dump_json(grade).decode()} for key, grade in grades.items()]
+            rows = [
+                {"key": key, "grade": _GRADE.dump_json(replace(grade, reason="")).decode()}
+                for key, grade in grades.items()
+            ]
             with self._database.write(synced=False) as connection:
                 put(connection, kept_grades, rows)
+                put(connection, reasons, [{"key": key, "reason": grade.reason} for key, grade in grades.items()])
 
     def load_search(self, key: str, *, hours: float) -> tuple[str, tuple[WebPage, ...]] | None:
         """When web results were found (ISO 8601, UTC) and what; None if never, or longer ago than `hours`."""

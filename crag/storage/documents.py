@@ -25,10 +25,11 @@ from crag.storage.database import Database
 from crag.storage.labels import Lost, take_over
 from crag.storage.sqlite import driver
 from crag.storage.tables import chunks as stored_chunks
-from crag.storage.tables import documents, files, vectors
+from crag.storage.tables import documents, files, reasons, vectors
 from crag.storage.tables import labels as stored_labels
 from crag.storage.tables import tracks as stored_tracks
 from crag.storage.title_index import first_page
+from crag.text import memory
 
 _RESERVED, _RESERVED_EACH = 1536 * 1024, 2 * 1024
 """Bytes of the disk kept for deleting a document when it is full, in all and for each chunk."""
@@ -82,6 +83,7 @@ class Documents:
             store.bump(connection, "deleted", old)
             store.bump(connection, "added", number)
         self._forget()
+        memory.forget([id])
         return lost
 
     @contextmanager
@@ -244,6 +246,7 @@ class Documents:
 
         self._database.free(removed)
         self._forget()
+        memory.forget([id])
 
 
 def _put(
@@ -356,11 +359,12 @@ def insert_content(connection: Connection, content: Mapping[str, Any], kept: NDA
 
 
 def remove(connection: Connection, number: int) -> None:
-    """Delete a document and all that hangs on it, then look whether anything is left."""
+    """Delete a document and all that hangs on it or quotes it, but runs; then look whether anything is left."""
     its_own = stored_chunks.c.document == number
     numbers = select(func.min(stored_chunks.c.number), func.max(stored_chunks.c.number)).where(its_own)
     first, last = connection.execute(numbers).one()
     connection.execute(delete(documents).where(documents.c.number == number))
+    connection.execute(delete(reasons))
     left = store.count(connection, files, files.c.document == number)
     left += store.count(connection, stored_chunks, its_own)
     if first is not None:

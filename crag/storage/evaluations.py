@@ -13,9 +13,10 @@ from sqlalchemy import Column, Connection, and_, delete, func, insert, select, u
 from crag.core.errors import NotFoundError
 from crag.core.runfacts import DaySpending
 from crag.storage.database import Database
-from crag.storage.runs import spending_of
-from crag.storage.tables import evaluations, question_sets, results, searches
+from crag.storage.runs import delete_wording, spending_of
+from crag.storage.tables import evaluations, question_sets, results
 from crag.storage.tables import runs as stored_runs
+from crag.text import memory
 from crag.text.formats import iso_now
 
 _DONE = select(func.count()).select_from(results).where(results.c.evaluation == evaluations.c.number).scalar_subquery()
@@ -102,6 +103,7 @@ class Evaluations:
                 raise _no_set(id)
 
         self._database.free(removed)
+        memory.forget([])
 
     # Evaluations
 
@@ -154,17 +156,20 @@ class Evaluations:
     def delete(self, id: str, *, runs: bool = False) -> None:
         """Delete an evaluation with its results, and with `runs` what it left in the history. Raises NotFoundError.
 
-        With its runs all remembered web results go: they hold queries.
+        With its runs all that goes with a run, see `Runs.delete`.
         """
+        gone = [id]
 
         def removed(connection: Connection) -> None:
             connection.execute(delete(evaluations).where(evaluations.c.number == _number(connection, id)))
             if runs:
                 first, behind = _its_runs(id)
-                connection.execute(delete(stored_runs).where(stored_runs.c.id >= first, stored_runs.c.id < behind))
-                connection.execute(delete(searches))
+                its_own = delete(stored_runs).where(stored_runs.c.id >= first, stored_runs.c.id < behind)
+                gone.extend(connection.scalars(its_own.returning(stored_runs.c.id)))
+                delete_wording(connection)
 
         self._database.free(removed)
+        memory.forget(gone)
 
     def spending(self, id: str) -> list[DaySpending]:
         """What its runs' outside calls took, also of runs deleted since, by day and model. Raises NotFoundError."""

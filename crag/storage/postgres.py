@@ -6,7 +6,7 @@ import hashlib
 import logging
 import re
 import threading
-from collections.abc import Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 
 from sqlalchemy import (
@@ -27,6 +27,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from crag.core.errors import InputError, StorageError
 from crag.storage.layout import Layout, foreign_database_error
 from crag.storage.store import put
+from crag.text.memory import on_deletion
 
 _log = logging.getLogger(__name__)
 _LET_IN = "Check the user, the password and the database in CRAG_DATABASE_URL, and whether it takes more connections."
@@ -165,6 +166,10 @@ class Server:
         self.readers = self.writers.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         self.address = f"{made.host or 'on this machine'}{f':{made.port}' if made.port else ''}"
         self._password = str(made.password or "")
+        on_deletion(self._forget)
+
+    def _forget(self, gone: Collection[str]) -> None:
+        self.writers.clear_compiled_cache()  # a statement keeps the values that it was first given
 
     def translated(self) -> AbstractContextManager[None]:
         """Errors of the server as ours."""

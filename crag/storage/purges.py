@@ -23,6 +23,7 @@ from crag.storage.database import Database
 from crag.storage.documents import insert_content, number_of, read_content, remove
 from crag.storage.tables import documents, files, purged
 from crag.storage.tracks import of_documents
+from crag.text import memory
 
 _log = logging.getLogger(__name__)
 
@@ -71,6 +72,7 @@ class Purges:
         gone = [each for each in found if self._take_out(each, now)]
         if gone:
             self._forget()
+            memory.forget([each.document.id for each in gone])
         return gone
 
     def undoable(self, now: datetime | None = None) -> list[Purged]:

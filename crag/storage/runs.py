@@ -21,7 +21,8 @@ from crag.storage.database import Database
 from crag.storage.facts import note_facts
 from crag.storage.in_flight import delete_note
 from crag.storage.store import select_in
-from crag.storage.tables import asked_condition, calls, conversations, runs, searches, was_asked
+from crag.storage.tables import asked_condition, calls, conversations, reasons, runs, searches, was_asked
+from crag.text import memory
 
 T = TypeVar("T")
 
@@ -141,8 +142,14 @@ class Runs:
         """Those of them that this build can read."""
         return (each for each in self.traces(ids) if isinstance(each, Trace))
 
+    def number(self, id: str) -> int | None:
+        """The run's number, another one when it is stored again; None where it is not stored, or no more."""
+        with self._database.read() as connection:
+            return connection.scalar(select(runs.c.number).where(runs.c.id == id))
+
     def delete(self, id: str) -> None:
-        """With it all remembered web results go: they hold queries; and its conversation, if it was the last of it.
+        """With it all remembered web results and all reasons of grades go: they hold queries; and its conversation, if
+        it was the last of it.
 
         Raises NotFoundError.
         """
@@ -152,9 +159,10 @@ class Runs:
             if not connection.execute(delete(runs).where(runs.c.id == id)).rowcount:
                 raise _unknown(id)
             delete_empty(connection, conversation)
-            connection.execute(delete(searches))
+            delete_wording(connection)
 
         self._database.free(removed)
+        memory.forget([id])
 
     def spending(self, days: int = 30) -> list[DaySpending]:
         """Outside calls of the last `days` days (UTC), today included, also of runs deleted since, summed by day and
@@ -172,6 +180,12 @@ class Runs:
             return parse(text)
         except ValidationError as error:
             raise _unreadable(id) from error
+
+
+def delete_wording(connection: Connection) -> None:
+    """All remembered web results and reasons of grades go, in the caller's transaction: none says whose it is."""
+    connection.execute(delete(searches))
+    connection.execute(delete(reasons))
 
 
 def spending_of(connection: Connection, first: str, behind: str) -> list[DaySpending]:

@@ -8,7 +8,7 @@ import os
 import shutil
 import sqlite3
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
@@ -21,6 +21,7 @@ from crag.core.errors import IndexUnavailableError, StorageError
 from crag.index.stamp import sync
 from crag.storage.files import own_folder, writable
 from crag.storage.layout import Layout, foreign_database_error
+from crag.text.memory import on_deletion
 
 _log = logging.getLogger(__name__)
 _BUSY_MS = 20_000
@@ -78,6 +79,7 @@ class SqliteFile:
         self.path, self.layout, self.name = path, layout, library_name(path)
         self._engine: Engine | None = None
         self._lock = threading.Lock()
+        on_deletion(self._forget)
 
     def translated(self) -> AbstractContextManager[None]:
         """Errors of SQLite and of the system become StorageError."""
@@ -147,6 +149,12 @@ class SqliteFile:
             engine, self._engine = self._engine, None
         if engine is not None:
             engine.dispose()
+
+    def _forget(self, gone: Collection[str]) -> None:
+        """A compiled statement keeps the values that it was first given."""
+        with self._lock:
+            if self._engine is not None:
+                self._engine.clear_compiled_cache()
 
     @contextmanager
     def alone(self, stop: threading.Event) -> Iterator[bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 from typing import Any
@@ -164,6 +165,8 @@ changes = Table(
 )
 
 grades = _key_value_table("grades", *_texts("grade"))
+# Why, in words that may quote a document or a question: all go when one of these does, and no grade is paid for again.
+reasons = _key_value_table("reasons", *_texts("reason"))
 searches = _key_value_table("searches", *_texts("found_at", "pages"))
 
 # Ordered by number, which a clock that is set back does not turn around.
@@ -306,7 +309,7 @@ def _fill(connection: Connection) -> None:
     connection.execute(insert(meta), [{"key": key, "value": value} for key, value in values.items()])
 
 
-def _add_conversations(connection: Connection) -> None:
+def _add_conversations_and_reasons(connection: Connection) -> None:
     """From version 9 to 10."""
     schema = connection.get_execution_options().get("schema_translate_map", {}).get(None)
     table = f'"{schema}".runs' if schema else "runs"
@@ -316,6 +319,11 @@ def _add_conversations(connection: Connection) -> None:
     for index in runs.indexes:
         if index.name == "runs_of_conversation":
             index.create(connection)
+    reasons.create(connection)
+    for key, stored in connection.execute(select(grades)).all():
+        grade = json.loads(stored)
+        connection.execute(insert(reasons).values(key=key, reason=grade.pop("reason", "")))
+        connection.execute(update(grades).where(grades.c.key == key).values(grade=json.dumps(grade)))
     connection.execute(update(revision).values(version_num="10"))
 
 
@@ -326,5 +334,5 @@ LIBRARY = Layout(
     stored_version=select(revision.c.version_num),
     what="The library {}",
     fill=_fill,
-    upgrades={9: _add_conversations},
+    upgrades={9: _add_conversations_and_reasons},
 )

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, select
 from crag.core.types import Chunk
 from crag.index.chunk_index import Numbers
 from crag.retrieval.ranking import asked_terms, card_words, forms, runs_together, years
-from crag.storage.store import in_parts
+from crag.storage.store import select_in
 from crag.storage.tables import documents
 
 Places = NDArray[np.int32]
@@ -81,7 +81,7 @@ def _sort_postings(terms: dict[str, int], rows: NDArray[np.int64], places: NDArr
 
 @dataclass(frozen=True, slots=True)
 class IndexSegment:
-    """Some documents: `numbers` (n,) int64 ascending, and which of them have which word in title or first page."""
+    """Some documents: `numbers` (n,) int64, and which of them have which word in title or first page."""
 
     numbers: Numbers
     titled: Postings
@@ -137,7 +137,7 @@ class TitleIndex:
     """Inverted index over documents' titles and first pages at one moment: `numbers` (n,) int64 ascending.
 
     It is kept as mergeable segments: parting 8,000 documents into words takes seconds, so a change parts only those
-    that it added. Segments keep documents that were deleted since, which count for nothing.
+    that it added, and those of segments with a document that it deleted: no word of that one stays.
     """
 
     numbers: Numbers
@@ -148,19 +148,15 @@ class TitleIndex:
         """The index as this transaction sees it; the words of documents in `known`, of the same library, are kept."""
         numbers = np.array(connection.execute(select(documents.c.number)).scalars().all(), np.int64)
         numbers.sort()
-        segments = known._segments if known is not None else ()
-        held = sum(len(segment.numbers) for segment in segments)
-        last = segments[-1].numbers[-1] if held else 0
-        added = int(np.sum(numbers > last))
-        if len(numbers) - added < held / 2:
-            segments, last, added = (), 0, len(numbers)
-        if added:
-            said = select(documents.c.number, documents.c.name, documents.c.title, documents.c.card)
-            said = said.where(documents.c.number > int(last)).order_by(documents.c.number)
-            for rows in in_parts(connection, said, FULL):
-                segments = add_segment(
-                    segments, IndexSegment.of([(number, name, title, page) for number, name, title, page in rows])
-                )
+        known_segments = known._segments if known is not None else ()
+        segments = tuple(each for each in known_segments if np.isin(each.numbers, numbers, assume_unique=True).all())
+        held = np.concatenate([numbers[:0], *(each.numbers for each in segments)])
+        added = np.setdiff1d(numbers, held, assume_unique=True)
+        c = documents.c
+        said = select(c.number, c.name, c.title, c.card).order_by(c.number)
+        for at in range(0, len(added), FULL):
+            rows = select_in(connection, said, c.number, added[at : at + FULL].tolist())
+            segments = add_segment(segments, IndexSegment.of(sorted(map(tuple, rows))))
         return cls(numbers, segments)
 
     def scores(self, question: str) -> NDArray[np.float32]:

@@ -13,6 +13,7 @@ from crag.text.characters import whole_text
 from crag.text.folding import Folded, fold_text
 from crag.text.forms import ANYWHERE, FIRST, OPENING
 from crag.text.languages import ELSEWHERE
+from crag.text.memory import remember
 from crag.text.sentences import sentences
 
 InjectionKind = Literal["", "orders", "role", "verdict", "reply"]
@@ -128,7 +129,7 @@ def mask_injection(text: str) -> str:
     return "".join([*parts, text[at:]]) if spans else text
 
 
-@lru_cache(maxsize=512)
+@remember(512)
 def _detect(text: str) -> tuple[InjectionSpan, ...]:
     plain = fold_text(text)
     spans = sentences(text)

@@ -6,7 +6,9 @@ import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
+
+from crag.text.memory import remember
 
 MOST = 30
 """Marks on one letter that are kept, as in Unicode's stream-safe text (UAX #15); no language has more."""
@@ -72,7 +74,7 @@ _SUFFIXES = ("ational", "ization", "ations", "ation", "ments", "ment", "ingly", 
 _SHORT_SUFFIXES = ("ies", "ied", "ion", "ers", "ors", "ed", "er", "or", "es", "ly", "al", "s", "e", "y")
 
 
-@lru_cache(maxsize=65_536)
+@remember(65_536)
 def stem(word: str) -> str:
     """A lower-case word's rough stem. Numbers and words of at most three letters stay whole."""
     if len(word) <= 3 or word[0].isdigit():

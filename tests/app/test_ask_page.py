@@ -225,7 +225,8 @@ def test_a_short_answer_from_the_web_says_so_and_is_marked_in_its_page(with_samp
         end=start + len("packed snow"),
         confidence=0.84,
     )
-    state_in(app, RunsState).traces = {trace.run_id: replace(trace, answer=replace(trace.answer, short=short))}
+    runs = program().engine.library().runs
+    runs.save(replace(trace, answer=replace(trace.answer, short=short)), runs.events(trace.run_id))
     state_in(app, RunsState).opened = "cite:1"
     app.run()
     page = said(app)

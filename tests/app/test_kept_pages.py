@@ -92,7 +92,7 @@ def test_gaps_are_listed_with_pages_to_keep_and_closed_by_an_answer(app, engine)
 def test_a_question_is_asked_of_chosen_documents_which_the_run_names(app, engine):
     engine.library().documents.describe("report.pdf", {"tags": ("survey",)})
     app.run()
-    state_in(app, ChoicesState).scope = Scope((engine.library().documents.all()[1].id,))
+    state_in(app, RunsState).scope = Scope((engine.library().documents.all()[1].id,))
     app.run()
     assert app.button(key="scope-clear").label == "Ask all"
     trace = ask(app)
@@ -104,10 +104,10 @@ def test_a_question_is_asked_of_chosen_documents_which_the_run_names(app, engine
     app.session_state["scope-choice"] = True
     app.run()
     app.multiselect(key="scope-chosen-tags").set_value(["survey"]).run()
-    assert state_in(app, ChoicesState).scope.tags == ("survey",)
+    assert state_in(app, RunsState).scope.tags == ("survey",)
     both = ask(app)
     assert both.scope is not None and (both.scope.documents, both.scope.tags) == (("other.pdf",), ("survey",))
-    state_in(app, ChoicesState).scope = Scope((engine.library().documents.all()[0].id,))  # as another page does
+    state_in(app, RunsState).scope = Scope((engine.library().documents.all()[0].id,))  # as another page does
     app.run()
     assert ask(app).scope.tags == ()
     app.button(key="scope-clear").click().run()
@@ -117,11 +117,11 @@ def test_a_question_is_asked_of_chosen_documents_which_the_run_names(app, engine
 def test_chosen_documents_that_were_deleted_are_told_and_left_out(app, engine):
     app.run()
     first, second = (each.id for each in engine.library().documents.all())
-    state_in(app, ChoicesState).scope = Scope((first, second))
+    state_in(app, RunsState).scope = Scope((first, second))
     engine.library().documents.delete(first)
     app.run()
     assert "1 document that you chose" in app.warning[0].value and "the others" in app.warning[0].value
-    assert state_in(app, ChoicesState).scope == Scope((second,))
+    assert state_in(app, RunsState).scope == Scope((second,))
     engine.library().documents.delete(second)
     app.run()
     assert not app.exception

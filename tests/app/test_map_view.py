@@ -18,7 +18,7 @@ from tests.support.app_text import pick, said
 from tests.support.small_library import TEXTS, WordEmbedder, add_document
 from tests.support.tab_states import state_in
 from ui.app.program import program
-from ui.app.tab import ChoicesState, RunsState
+from ui.app.tab import RunsState
 from ui.documents import map_view
 from ui.documents.map_view import Selection
 from ui.documents.state import DocumentsState
@@ -109,7 +109,7 @@ def test_a_selection_says_what_is_in_it_and_is_asked_by_itself(app, filled):
     app.run()
     assert "**Selected: 8 chunks of 2 documents**" in said(app) and "**report\\.pdf**: 4 chunks, p. 1–4" in said(app)
     app.button(key="map-ask").click().run()
-    assert state_in(app, ChoicesState).scope == Scope(tuple(filled)) and not app.exception
+    assert state_in(app, RunsState).scope == Scope(tuple(filled)) and not app.exception
 
 
 def test_a_selection_is_evaluated_by_itself(app, filled, engine):
@@ -122,7 +122,7 @@ def test_a_selection_is_evaluated_by_itself(app, filled, engine):
     app.switch_page("pages/evaluate.py").run()
     app.file_uploader[0].set_value([("set.csv", b"question\nHow many people were hired?\n", "text/csv")]).run()
     assert app.checkbox(key="eval-scoped").value and "(3 documents)" in app.checkbox(key="eval-scoped").label
-    state_in(app, ChoicesState).scope = Scope(tuple(filled))
+    state_in(app, RunsState).scope = Scope(tuple(filled))
     app.run()
     app.button(key="eval-run").click().run()
     for job in program().jobs.running("evaluation"):

@@ -128,10 +128,19 @@ def test_a_reset_is_saved_too_and_forgetting_leaves_nothing(start, data):
 def test_the_web_turned_off_stays_off_though_the_library_holds_the_sample(start, data, sample_data):
     shutil.copytree(sample_data, data, dirs_exist_ok=True)
     first = start()
-    assert state_in(first, ChoicesState).choices["web_folder"] == load_sample().web
-    pick(first, web="off")
-    assert str(load_sample().web) not in (data / saved_choices.FILE).read_text(), "the sample's pages were no choice"
-    assert shown(start(), "web") == "off"
+    assert shown(first, "web") == "off" and "search the pages that come with it" in said(first)
+    pick(pick(first, web="duckduckgo"), web="off")
+    assert "sample" not in (data / saved_choices.FILE).read_text(), "its pages were no choice"
+    later = start()
+    assert shown(later, "web") == "off" and "search the pages that come with it" not in said(later)
+
+
+def test_a_folder_of_pages_outlasts_another_web_provider(start, tmp_path_factory):
+    pages = tmp_path_factory.mktemp("pages")
+    (pages / "page.html").write_text("<html><body><p>A ferry leaves at nine.</p></body></html>")
+    first = pick(pick(start(), web="folder"), web_folder=str(pages))
+    assert shown(pick(pick(first, web="tavily"), web="folder"), "web_folder") == str(pages)
+    assert shown(pick(pick(start(), web="off"), web="folder"), "web_folder") == str(pages)
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,6 @@ def test_a_very_long_conversation_lists_its_latest_turns_and_says_so(with_sample
         app.chat_input(key="question").set_value(question).run()
     assert not app.exception and len(state_in(app, RunsState).turns) == 4
     assert any(each.value.startswith("The latest 4 turns of this conversation.") for each in app.caption)
-    assert state_in(app, RunsState).traces.keys() == state_in(app, RunsState).weights.keys() != set()
 
 
 def test_a_tab_remembers_at_most_fifteen_objects_beside_its_widgets() -> None:

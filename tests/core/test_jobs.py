@@ -101,12 +101,14 @@ def test_a_job_that_is_over_holds_nothing_of_what_it_worked_on(fails: bool) -> N
     assert jobs.get(job.id, workspace="w") is job and bool(job.problem) is fails
 
 
-def test_ids_are_unguessable_and_a_job_can_be_renamed():
+def test_ids_are_unguessable_unless_given_and_a_job_can_be_dropped():
     jobs = Jobs()
     made = [run(jobs, lambda cancel, emit: None) for _ in range(20)]
     assert len({job.id for job in made}) == 20 and min(len(job.id) for job in made) >= 16
-    jobs.rename(made[0], "its-run")
-    assert jobs.get("its-run", workspace="w") is made[0] and jobs.get("nobody", workspace="w") is None
+    named = jobs.begin(Job("run", "its run", lambda cancel, emit: None, "w", id="its-run"))
+    assert jobs.get("its-run", workspace="w") is named and jobs.get("nobody", workspace="w") is None
+    jobs.drop(lambda job: job is named)
+    assert jobs.get("its-run", workspace="w") is None and jobs.get(made[0].id, workspace="w") is made[0]
 
 
 def test_old_jobs_are_evicted_and_running_ones_never():

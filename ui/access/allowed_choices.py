@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from crag.core.config import SETTINGS, AppConfig
-from crag.core.errors import NotFoundError
-from crag.core.sample import shipped_sample
 from crag.core.settings import meta
 from crag.pipeline.resolve import bare
 from crag.providers import registry
@@ -45,23 +42,13 @@ def permitted(own: AppConfig, changes: Mapping[str, Any], *, shared: bool) -> Ap
     return own.changed(**kept)
 
 
-def sample_web() -> Path | None:
-    """The sample's own pages, which any session may search in place of the web; None where the sample is missing."""
-    try:
-        return shipped_sample().web
-    except NotFoundError:
-        return None
-
-
 def overridden(name: str) -> bool:
     """Whether the environment sets this, so that Settings can't."""
     return bool(os.environ.get(f"CRAG_{name.upper()}"))
 
 
-def free(name: str, value: Any = None, *, shared: bool) -> bool:
-    """Whether a session may choose this, or just this `value` of it: the sample's pages are anybody's."""
-    if name == "web_folder" and value is not None and value == sample_web():
-        return not overridden(name)
+def free(name: str, *, shared: bool) -> bool:
+    """Whether a session may choose this."""
     owners = name in _OWNERS or (holds_address(name) and not named(name))
     return name in choices() and not overridden(name) and not (shared and owners)
 
@@ -122,7 +109,7 @@ def readable(address: str) -> bool:
 
 
 def _may(own: AppConfig, name: str, value: Any, shared: bool) -> bool:
-    if not free(name, value, shared=shared):
+    if not free(name, shared=shared):
         return False
     only = addresses(own, shared=shared)
     if name == "llm":

@@ -19,6 +19,7 @@ from ui.app.program import program
 from ui.app.session import Session
 from ui.components import problems
 from ui.components.drawing import draw
+from ui.components.remembered import remembered
 from ui.settings import limits
 
 _COUNTED = 300
@@ -96,7 +97,7 @@ def _drawn(row: _Row, *, counted: bool) -> dict[str, object]:
     }
 
 
-@st.cache_data(ttl=600, max_entries=2000, show_spinner=False)
+@remembered(ttl=600, max_entries=2000)
 def _documents(name: str, size: int) -> int | None:
     """How many documents it holds, counted again when its size has changed; None where it can't be read."""
     try:

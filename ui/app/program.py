@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,10 @@ from crag.engine import Engine
 from crag.messages.providers import describe_providers
 from crag.providers.prices import Price, usable
 from crag.providers.registry import address_settings
-from crag.runtime.jobs import Jobs
+from crag.runtime.jobs import Job, Jobs
 from crag.storage.postgres import server_at
 from crag.storage.values import CHOSEN, IN_USE, KeyValueStore
+from crag.text import memory
 from crag.web.folder import FOLDER
 from ui.access import oidc, workspaces
 from ui.access.allowed_choices import overridden
@@ -52,6 +53,7 @@ class Program:
         self.who: Callable[[], Person | None] | None = None
         """Says who is there, for a program that embeds the app and signs people in itself; None: Streamlit's way."""
         self.jobs = Jobs()
+        memory.on_deletion(self._forget)
         self.notice = ""
         self._engine: Engine | None = None
         self._warming: object = None
@@ -119,6 +121,14 @@ class Program:
                     "setting", by, what=name, detail=f"{format_setting(was)} → {format_setting(now)}"
                 )
 
+    def _forget(self, gone: Collection[str]) -> None:
+        """Let go of finished work in what was deleted, and of what says something of it."""
+
+        def over(job: Job[object]) -> bool:
+            return not job.running and (job.workspace in gone or any(_about(each) in gone for each in job.events()))
+
+        self.jobs.drop(over)
+
     def close(self) -> None:
         """Closes the engine, if there is one; the next use makes another."""
         with self._lock:
@@ -137,6 +147,12 @@ class Program:
         except SettingsError as error:
             self.notice = f"The stored settings were not used. {error.message}"
             return given
+
+
+def _about(event: Any) -> str:
+    """The document or evaluation that an event of a job is of; "" for none."""
+    document, progress = getattr(event, "document", None), getattr(event, "progress", None)
+    return str(getattr(document, "id", "") or getattr(progress, "evaluation", ""))
 
 
 @st.cache_resource(show_spinner=False)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import streamlit as st
 
@@ -11,7 +13,7 @@ from crag.admin.audit import format_setting
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import CragError, NotFoundError
 from crag.core.events import Event
-from crag.core.filters.where import Scope, narrow_filter
+from crag.core.filters.where import Scope, narrow_filter, scope_of
 from crag.core.policy import to_web
 from crag.core.protocols import RunRequest
 from crag.core.sample import Sample
@@ -25,6 +27,7 @@ from crag.pipeline.request import check_question
 from crag.pipeline.resolve import ProviderPlan
 from crag.runtime.jobs import Job
 from crag.storage.library import Library
+from crag.web.folder import FOLDER
 from ui.access import allowed_choices, workspaces
 from ui.access.allowed_choices import overridden
 from ui.access.current import REFUSALS as REFUSALS
@@ -34,9 +37,11 @@ from ui.app.program import program
 from ui.app.saved_choices import SavedChoices
 from ui.app.tab import ChoicesState
 from ui.components import script_context
+from ui.components.remembered import remembered
 from ui.components.tab_state import is_kept
 
-_REMEMBERED = 24
+_REMEMBERED = 64
+"""Records of runs that the process keeps, those looked at last."""
 MOST_TURNS = 2000
 """A conversation that is longer lists these, its latest; each turn takes half a kilobyte of the process's memory."""
 _LOOKED_BACK = 12
@@ -53,26 +58,6 @@ class Session(Presence):
         super().__init__(program())
         if not is_kept(ChoicesState) and self.saves:
             self._restore()
-        if tab.choices().sample_for != self.workspace:
-            self._stand_in()
-
-    def _stand_in(self) -> None:
-        """Where the library holds the sample, its pages stand in for the web; taken along to no other library."""
-        if tab.choices().sample_for:
-            self.limit(Scope())
-        tab.choices().sample_for = self.workspace
-        kept = self.choices
-        if kept.get("web_folder") is not None and kept["web_folder"] == allowed_choices.sample_web():
-            tab.choices().choices = {name: kept[name] for name in kept if name not in ("web", "web_folder")}
-        if (sample := self.sample()) is not None:
-            self.use_sample_web(sample)
-
-    def use_sample_web(self, sample: Sample) -> None:
-        """Search the sample's pages in place of the web, in this session alone, unless it has a web or wants none."""
-        chosen = "web" in self.choices or tab.choices().chose_web
-        fixed = chosen or overridden("web") or overridden("web_folder")
-        if self.config.providers.web == "off" and not fixed:
-            tab.choices().choices = {**self.choices, "web": "folder", "web_folder": sample.web}
 
     def sample(self) -> Sample | None:
         """The sample, where this library holds it; None where it does not, or the sample is missing here."""
@@ -146,7 +131,6 @@ class Session(Presence):
         for turns in (self.turns, *tab.runs().conversations):
             if run in turns:
                 turns.remove(run)
-        tab.runs().traces.pop(run, None)
         if st.query_params.get("run") == run or tab.runs().selected == run:
             self.select(None)
 
@@ -221,8 +205,7 @@ class Session(Presence):
                 for other in jobs:
                     other.stop()
                 raise job.problem or CragError("The run did not start in time.")
-            program().jobs.rename(job, first.run_id)
-            runs.append(first.run_id)
+            runs.append(job.id)
         return runs
 
     def note_keys(self) -> None:
@@ -234,52 +217,42 @@ class Session(Presence):
                 self.note("key", f"{slot} used", f"for {format_setting(whom)}")
 
     def _start_run(self, question: str, strategy: str, asked: dict[str, Any]) -> Job[Event]:
-        engine, workspace = program().engine, self.workspace
-        given: dict[str, Any] = {**asked, "config": self.config, "keys": self.keys, "via": "app"}
+        """The job that makes the run of its own id; it is kept once the run is over only where that is not stored."""
+        engine, workspace, jobs = program().engine, self.workspace, program().jobs
+        config = self.config_for(asked["settings"].where)
+        given: dict[str, Any] = {**asked, "config": config, "keys": self.keys, "via": "app"}
 
         def work(cancel: Any, emit: Any) -> None:
-            for event in engine.ask(RunRequest(question, strategy, workspace, cancel=cancel, allowed=job.ask, **given)):
+            request = RunRequest(question, strategy, workspace, cancel=cancel, allowed=job.ask, run_id=job.id, **given)
+            for event in engine.ask(request):
                 emit(event)
+            if engine.library(workspace).runs.number(job.id) is not None:
+                jobs.drop(lambda each: each is job)
 
-        job: Job[Event] = Job("run", question, work, workspace, who=self.visitor.person)
-        return program().jobs.begin(job)
+        job: Job[Event] = Job("run", question, work, workspace, who=self.visitor.person, id=secrets.token_hex(16))
+        return jobs.begin(job)
 
     def job(self, run: str) -> Job[Event] | None:
-        """The job that is making or has just made this run, if this process still knows it."""
+        """The job that is making this run, or made it and could not store it, if it is this process's."""
         found = program().jobs.get(run, workspace=self.workspace)
         return found if found is not None and found.kind == "run" else None  # type: ignore[return-value]
 
     def events(self, run: str) -> list[Event]:
-        """All events of a run so far, also of one that a killed program left. Raises NotFoundError."""
+        """All events of a run so far. Raises NotFoundError."""
         job = self.job(run)
-        if job is not None:
-            return job.events()
-        try:
-            return self.library.runs.events(run)
-        except NotFoundError:
-            if not close_interrupted_runs(self.library):
-                raise
-            return self.library.runs.events(run)
+        return job.events() if job is not None else self.library.runs.events(run)
 
     def trace(self, run: str) -> Trace:
-        """The record of a run, finished or not. Raises NotFoundError."""
-        kept = tab.runs()
-        if run in kept.traces:
-            return kept.traces[run]
-        events = self.events(run)
-        # A run under way is looked at four times a second: only what is new since the last look is folded.
-        heard, trace = kept.so_far.pop(run, (0, Trace()))
-        for event in events[heard:]:
-            trace = trace.apply(event)
-        if not trace.run_id:
+        """The record of a run, finished or not, also of one that a killed program left. Raises NotFoundError."""
+        if (job := self.job(run)) is not None and (so_far := _fold(job)).run_id:
+            return so_far
+        library = self.library
+        number = library.runs.number(run)
+        if number is None and close_interrupted_runs(library):
+            number = library.runs.number(run)
+        if number is None:
             raise NotFoundError("There is no such run.")
-        if not trace.finished:
-            kept.so_far[run] = (len(events), trace)
-        else:
-            kept.traces[run] = trace
-            for oldest in list(kept.traces)[:-_REMEMBERED]:
-                del kept.traces[oldest]
-        return trace
+        return _stored(str(library.folder), run, number, _library=library)
 
     # What is opened beside the answer: "cite:2", "chunk:…" or None
 
@@ -291,11 +264,11 @@ class Session(Presence):
     @property
     def scope(self) -> Scope:
         """The documents, by id, and tags that the next question is asked of; none: of all."""
-        return tab.choices().scope
+        return tab.runs().scope
 
     def limit(self, scope: Scope) -> None:
         """Ask these from now on."""
-        tab.choices().scope = scope
+        tab.runs().scope = scope
 
     # Settings of this session
 
@@ -348,9 +321,27 @@ class Session(Presence):
         """The program's configuration with what this session chose and may choose."""
         return allowed_choices.permitted(self.own, self.choices, shared=self.shared)
 
+    def config_for(self, where: str) -> AppConfig:
+        """`config` for what is asked under this filter.
+
+        The sample brings pages of its own as its web. They are searched where the sample alone is asked and nobody
+        chose a web or none: for no other document, and they are no choice that stays.
+        """
+        config, sample, scope = self.config, self.sample(), scope_of(where)
+        fixed = tab.choices().chose_web or overridden("web") or overridden("web_folder")
+        if config.providers.web != "off" or fixed or sample is None:
+            return config
+        alone = scope == Scope((sample.document_id,)) if scope else self.library.documents.count() == 1
+        return config.changed(web=FOLDER.name, web_folder=sample.web) if alone else config
+
+    @property
+    def config_to_ask(self) -> AppConfig:
+        """`config_for` the next question."""
+        return self.config_for(narrow_filter("", self.scope))
+
     def resolve_providers(self, config: AppConfig | None = None) -> ProviderPlan:
-        """What this session's configuration comes to, or another with this session's keys."""
-        return program().engine.resolve_providers(config or self.config, self.keys)
+        """What this session's configuration comes to for the next question, or another with this session's keys."""
+        return program().engine.resolve_providers(config or self.config_to_ask, self.keys)
 
     @property
     def keys(self) -> Keys:
@@ -376,10 +367,11 @@ class Session(Presence):
         wanted = {
             name: value
             for name, value in {**self.choices, **values}.items()
-            if allowed_choices.free(name, value, shared=shared)
+            if allowed_choices.free(name, shared=shared)
         }
         allowed_choices.permitted(own, wanted, shared=shared)
         tab.choices().choices = {name: value for name, value in wanted.items() if value != own.get(name)}
+        tab.choices().chose_web |= "web" in wanted
         lasting = {
             name: value
             for name, value in values.items()
@@ -389,7 +381,7 @@ class Session(Presence):
 
     def unchoose(self) -> None:
         """Back to the program's configuration. Keys stay until they are forgotten."""
-        tab.choices().choices = {}
+        tab.choices().choices, tab.choices().chose_web = {}, False
         self._save(lambda saved: {"providers": {}})
 
     # What stays for the next start
@@ -428,7 +420,7 @@ class Session(Presence):
         own = tab.choices()
         own.saving_problem = saved_choices.forget(self.own)
         own.choices, own.changes, own.strategy = {}, {}, SavedChoices().strategy
-        own.chose_web, own.sample_for = False, ""
+        own.chose_web = False
         own.own_keys = {}
         for place in saved.keys:
             system_keyring.delete(*place)
@@ -447,6 +439,25 @@ class Session(Presence):
         """Save what `update` makes of the saved choices, where they stay; what fails is kept to be shown."""
         if self.saves:
             tab.choices().saving_problem = saved_choices.change(self.own, update)
+
+
+_folded: WeakKeyDictionary[Job[Event], tuple[int, Trace]] = WeakKeyDictionary()
+"""The traces of runs under way, and of how many events each is."""
+
+
+def _fold(job: Job[Event]) -> Trace:
+    """The run as far as it has come: it is looked at four times a second, and only what is new is folded."""
+    heard, trace = _folded.get(job, (0, Trace()))
+    events = job.events()
+    for event in events[heard:]:
+        trace = trace.apply(event)
+    _folded[job] = len(events), trace
+    return trace
+
+
+@remembered(max_entries=_REMEMBERED)
+def _stored(place: str, run: str, number: int, *, _library: Library) -> Trace:
+    return _library.runs.trace(run)
 
 
 def _without(changes: Mapping[str, dict[str, Any]], strategy: str) -> dict[str, dict[str, Any]]:

@@ -9,18 +9,7 @@ from pydantic import SecretStr
 
 from crag.analysis.misses import Miss
 from crag.core.filters.where import Scope
-from crag.core.trace import Trace
-from crag.core.types import Action
 from ui.components.tab_state import LibraryState, tab_state
-
-
-@dataclass(frozen=True, slots=True)
-class TurnLine:
-    """What is said of a turn."""
-
-    question: str
-    action: Action | None
-    said: str
 
 
 @dataclass(slots=True)
@@ -29,11 +18,10 @@ class RunsState(LibraryState):
 
     `turns`: the runs of this conversation, oldest first; `conversations`: those of the others. `selected`: the run that
     is shown; `opened`: what stands beside it, "cite:2" or "chunk:…"; `leaf`: its page, where another was turned to.
-    `asked`: the run asked last here. `traces`: the records of ended runs; `so_far`: those
-    of runs under way, with how many events each holds. `lines`: what is said of the turns that ended; `more`: how many
-    more turns are listed. `gone`: how many documents of the next question's scope were deleted. `miss`: what became of
-    the page or sentence that was missed last. `listed`: the upload whose results were seen. `why`: the chunk whose
-    score is to be explained. `reset`: how often the sliders beside a run were set back.
+    `scope`: what the next question is asked of. `asked`: the run asked last here. `more`: how many more turns are
+    listed. `gone`: how many documents of the scope were deleted. `miss`: what became of the page or sentence that was
+    missed last. `listed`: the upload whose results were seen. `why`: the chunk whose score is to be explained. `reset`:
+    how often the sliders beside a run were set back.
     """
 
     turns: list[str] = field(default_factory=list)
@@ -41,10 +29,8 @@ class RunsState(LibraryState):
     selected: str | None = None
     opened: str | None = None
     leaf: int | None = None
+    scope: Scope = field(default_factory=Scope)
     asked: str | None = None
-    traces: dict[str, Trace] = field(default_factory=dict)
-    so_far: dict[str, tuple[int, Trace]] = field(default_factory=dict)
-    lines: dict[str, TurnLine] = field(default_factory=dict)
     more: int = 0
     gone: int = 0
     miss: Miss | None = None
@@ -55,8 +41,7 @@ class RunsState(LibraryState):
     def forget(self) -> None:
         self.turns, self.conversations = [], []
         self.selected = self.opened = self.leaf = self.asked = None
-        self.traces, self.so_far = {}, {}
-        self.lines, self.gone, self.miss, self.listed, self.why = {}, 0, None, "", ""
+        self.scope, self.gone, self.miss, self.listed, self.why = Scope(), 0, None, "", ""
 
 
 @dataclass(slots=True)
@@ -64,8 +49,7 @@ class ChoicesState:
     """How questions are asked from here.
 
     `changes`: settings that differ from a strategy's own, by strategy. `choices`: fields of the configuration that
-    differ; `chose_web`: whether one of them is a person's choice of the web. `follows`: whether questions follow on
-    earlier ones. `scope`: what they are asked of. `sample_for`: the workspace that was looked through for the sample.
+    differ; `chose_web`: whether a web, or none, was chosen. `follows`: whether questions follow on earlier ones.
     `own_keys`: by slot and server. `noted`: keys that stand in the audit log, and for whom. `saving_problem`: why
     choices are not saved.
     """
@@ -75,8 +59,6 @@ class ChoicesState:
     choices: dict[str, Any] = field(default_factory=dict)
     chose_web: bool = False
     follows: bool = True
-    scope: Scope = field(default_factory=Scope)
-    sample_for: str = ""
     own_keys: dict[tuple[str, str], SecretStr] = field(default_factory=dict)
     noted: set[tuple[str, str]] = field(default_factory=set)
     saving_problem: str = ""

@@ -81,6 +81,7 @@ def panel(session: Session, trace: Trace) -> None:
     st.session_state.setdefault(_VIEW, _SCORE)
     chosen = st.segmented_control("Explain", list(views), required=True, key=_VIEW, label_visibility="collapsed")
     with problems.reported():
+        session.trace(trace.run_id)  # a tab that was left open shows nothing of a run that was deleted
         views[chosen or _SCORE](session, trace)
 
 
@@ -277,6 +278,7 @@ def miss_button(session: Session, trace: Trace) -> None:
 def miss_panel(session: Session, trace: Trace) -> None:
     """The form, and how far the page or sentence came."""
     with problems.reported():
+        session.trace(trace.run_id)
         names = session.library.documents.names()
         with st.form("why-not-form", border=False):
             left, right = st.columns([4, 1])

@@ -28,7 +28,6 @@ from ui.app import notices, tab
 from ui.app.clicks import once
 from ui.app.program import program
 from ui.app.session import MOST_TURNS, REFUSALS, Session
-from ui.app.tab import TurnLine
 from ui.components import forms, problems
 from ui.components.drawing import draw
 from ui.run import parts as run_parts
@@ -293,38 +292,22 @@ def _widen() -> None:
 
 
 def _draw(session: Session, turns: Sequence[str]) -> None:
-    drawn = [_drawn(run, line) for run in turns if (line := _line(session, run))]
+    drawn = []
+    for run in turns:
+        try:
+            drawn.append(_turn(session.trace(run)))
+        except CragError:
+            session.forget(run)
     if drawn:
         draw(h.div("cx")[h.div("turns")[drawn]])
 
 
-def _drawn(run: str, line: TurnLine) -> Html:
-    said = h.span("peek")[chip(line.action), f" {line.said}"]
-    return h.button("turn", data_pick=f"run:{run}")[h.span("where")[line.question], said]
-
-
-def _line(session: Session, run: str) -> TurnLine | None:
-    """What is said of a turn: kept once it has ended; None of one that can't be read, which is forgotten."""
-    kept = tab.runs().lines
-    if len(kept) > MOST_TURNS:
-        kept.clear()  # most are of turns that are listed no more; those that are shown are read again
-    if run not in kept:
-        try:
-            trace = session.trace(run)
-        except CragError:
-            session.forget(run)
-            return None
-        if not trace.finished:
-            return _line_of(trace)
-        kept[run] = _line_of(trace)
-    return kept[run]
-
-
-def _line_of(trace: Trace) -> TurnLine:
+def _turn(trace: Trace) -> Html:
     if trace.answer:
         said = brief_text(trace.answer) or trace.answer.text
     elif trace.handed_over:
         said = "evidence handed over"
     else:
         said = "no answer" if trace.finished else "working…"
-    return TurnLine(trace.question, trace.action, excerpt(said, 140))
+    peek = h.span("peek")[chip(trace.action), f" {excerpt(said, 140)}"]
+    return h.button("turn", data_pick=f"run:{trace.run_id}")[h.span("where")[trace.question], peek]

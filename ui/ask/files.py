@@ -22,18 +22,23 @@ _MARKDOWN = "text/markdown"
 
 
 def offer(session: Session, trace: Trace, stale: marks.Stale) -> None:
-    """The files of a finished run, each made when it is asked for; with other turns, of the conversation too."""
+    """The files of a finished run, each made when it is asked for, of what is stored then; with other turns, of the
+    conversation too.
+    """
     run = trace.run_id
     st.caption("Copy as Markdown, with sources as footnotes:")
     st.code(markdown.turn(trace), language=None, height=140, wrap_lines=True)
 
     def page() -> str:
-        shown = pictures(session.library, trace, pageview.image)
-        return pages.page(trace, session.events(run), prices_in_use(), stale, shown)
+        now = session.trace(run)
+        shown = pictures(session.library, now, pageview.image)
+        return pages.page(now, session.events(run), prices_in_use(), stale, shown)
 
     downloads.file("One HTML page", page, pages.file_name(trace, "html"), "text/html", key="export-html")
     name = pages.file_name(trace, "md")
-    downloads.file("Markdown with footnotes", lambda: markdown.turn(trace), name, _MARKDOWN, key="export-markdown")
+    downloads.file(
+        "Markdown with footnotes", lambda: markdown.turn(session.trace(run)), name, _MARKDOWN, key="export-markdown"
+    )
     downloads.file(
         "Events, one JSON object a line",
         lambda: events_to_jsonl(session.events(run)),

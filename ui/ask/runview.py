@@ -151,9 +151,10 @@ def _over(session: Session, run: str, shown: _Shown, said: DeltaGenerator) -> No
 def _tuned(session: Session, run: str, shown: _Shown) -> None:
     """The sliders and all that hangs on them, and what stands between; a move of one runs this alone.
 
-    The library is asked only for a source that is opened.
+    The library is asked only whether the run is still there, and for a source that is opened. Raises NotFoundError.
     """
     trace = shown.trace
+    session.trace(run)
     with st.container(key="tuning"):
         stored = Settings.stored(trace.settings)
         settings = sliders.sliders(run, stored.settings)

@@ -67,7 +67,7 @@ def status(session: Session) -> None:
     """Where the work is done, in one line; what each part is, on demand. Raises CragError."""
     with st.expander(f"{_where(session)} · details"):
         choices.status(session, without=_LOCAL)
-        if session.config.providers.web == "off":
+        if session.config_to_ask.providers.web == "off":
             st.caption("In Settings you can choose a folder of trusted pages, or enter a key for web search.")
 
 

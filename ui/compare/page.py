@@ -191,7 +191,7 @@ def _over(session: Session, lanes: Sequence[Lane], labels: Labels) -> None:
     found = differences([each.trace for each in lanes], [each.name for each in lanes], prices_in_use())
     draw(_question(lanes))
     with st.container(horizontal=True):
-        _exports(session, lanes, found)
+        _exports(session, lanes)
         st.button("New comparison", key="compare-new", on_click=state.select, args=([],))
     st.markdown(compare_lanes.lead(found))
     _summary(lanes, whole=True)
@@ -275,19 +275,25 @@ def _beside(session: Session, lanes: Sequence[Lane]) -> None:
             pageview.opened(session, each.trace, opened[1], state.close_source, whose)
 
 
-def _exported(session: Session, lane: Lane) -> str:
-    stale = marks.find_stale(program().engine, session.workspace, lane.trace)
-    return pages.page(lane.trace, session.events(lane.run), prices_in_use(), stale)
+def _exported(session: Session, run: str) -> str:
+    trace = session.trace(run)
+    stale = marks.find_stale(program().engine, session.workspace, trace)
+    return pages.page(trace, session.events(run), prices_in_use(), stale)
 
 
-def _exports(session: Session, lanes: Sequence[Lane], found: Differences) -> None:
+def _exports(session: Session, lanes: Sequence[Lane]) -> None:
     first = lanes[0].trace
+    runs = {each.run: each.name for each in lanes}
+
+    def compared() -> downloads.Table:
+        return table(differences(list(map(session.trace, runs)), list(runs.values()), prices_in_use()))
+
     with st.popover("Export"):
-        downloads.table("What differs", lambda: table(found), pages.file_name(first, "compared"), key="compare")
+        downloads.table("What differs", compared, pages.file_name(first, "compared"), key="compare")
         for number, each in enumerate(lanes):
             downloads.file(
                 f"{markdown(each.name)}, one HTML page",
-                partial(_exported, session, each),
+                partial(_exported, session, each.run),
                 pages.file_name(each.trace, f"{number + 1}.html"),
                 "text/html",
                 key=f"compare-html-{number}",

@@ -19,6 +19,7 @@ from ui.app.program import program
 from ui.app.session import Session
 from ui.components import problems
 from ui.components.drawing import draw
+from ui.components.remembered import remembered
 from ui.documents import uploads
 from ui.documents.state import state
 from ui.run import saved_pages
@@ -40,7 +41,7 @@ def show(session: Session) -> None:
                 _list(session, _found(str(session.library.folder), runs, _library=session.library))
 
 
-@st.cache_data(show_spinner="Looking for gaps…", max_entries=64, ttl=3600)
+@remembered(show_spinner="Looking for gaps…", max_entries=64, ttl=3600)
 def _found(folder: str, runs: tuple[tuple[str, str], ...], *, _library: Library) -> list[Gap]:
     """The gaps of these runs: the same as long as they are the latest."""
     return gaps(_library, program().engine.embedder)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import streamlit as st
-
 from crag.core.metadata import Fields, fields_of, written_field
 from crag.core.types import Document
 from crag.messages.documents import stale_sentences
 from crag.storage.facts import Standing
 from ui.app.program import program
 from ui.app.session import Session
+from ui.components.remembered import remembered
 
 _FILES_SECONDS = 5.0
 """For so long it is believed that no file changed on the disk."""
@@ -66,12 +65,12 @@ def holdings(session: Session) -> Sequence[Held]:
 Stamp = tuple[str, str, int]
 
 
-@st.cache_resource(show_spinner=False, max_entries=8, ttl=_FILES_SECONDS)
+@remembered(max_entries=8, ttl=_FILES_SECONDS)
 def _stale(place: str, stamp: Stamp, *, _workspace: str) -> dict[str, tuple[str, ...]]:
     return stale_sentences(program().engine.stale(_workspace))
 
 
-@st.cache_resource(show_spinner=False, max_entries=4)
+@remembered(max_entries=4)
 def _held(
     place: str,
     state: tuple[Stamp, Standing],

@@ -24,11 +24,13 @@ from crag.export.html.safe_text import excerpt, markdown, site
 from crag.export.html.slides import DrawnSlide, list_reasons, show_drawn
 from crag.runtime.jobs import Job
 from crag.storage.library import Library
+from crag.storage.runs import Standing
 from ui.app import clicks, fragments, navigation, tab
 from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import charts, problems
+from ui.components.remembered import remembered
 from ui.documents import table
 from ui.documents.listing import Held
 from ui.documents.map_figure import DRAWN, SAMPLED, Chunks, Layers, Shade, draw, read_chunks
@@ -57,8 +59,8 @@ _COLOURS = {
 }
 _LAYERS = ("Topics", "Questions", "Holes", "Near-duplicates")
 _BUTTONS = ["lasso2d", "select2d", "pan2d", "zoom2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]
-Stamp = tuple[str, tuple[str, str, int], str]
-"""The library's folder, what its documents are, and its latest run: another as soon as the map may be another."""
+Stamp = tuple[str, tuple[str, str, int], Standing]
+"""The library's folder, what its documents and its runs are: another as soon as the map may be another."""
 
 
 def show(session: Session, held: Sequence[Held]) -> None:
@@ -154,8 +156,7 @@ def _mark(found: Projection) -> tuple[int, int]:
 
 
 def _stamp(library: Library) -> Stamp:
-    latest = library.runs.latest(1)
-    return str(library.folder), library.documents.version(), latest[0].run_id if latest else ""
+    return str(library.folder), library.documents.version(), library.facts.standing()
 
 
 def _current(session: Session, held: Sequence[Held]) -> Projection | None:
@@ -179,7 +180,7 @@ def _current(session: Session, held: Sequence[Held]) -> Projection | None:
     return kept
 
 
-@st.cache_resource(show_spinner="Drawing the map…", max_entries=8)
+@remembered(show_spinner="Drawing the map…", max_entries=8)
 def _refreshed(stamp: Stamp, *, _library: Library) -> Projection:
     return projection.refresh(_library)
 
@@ -207,12 +208,12 @@ def _forget_job() -> None:
     state().map_of, state().map_job = None, ""
 
 
-@st.cache_resource(show_spinner="Drawing the map…", max_entries=4)
+@remembered(show_spinner="Drawing the map…", max_entries=4)
 def _chunks(stamp: Stamp, mark: tuple[int, int], *, _library: Library, _found: Projection) -> Chunks:
     return read_chunks(_library, _found)
 
 
-@st.cache_resource(show_spinner=False, max_entries=8)
+@remembered(max_entries=8)
 def _figure(key: tuple[object, ...], *, _draw: Callable[[], Figure]) -> Figure:
     return _draw()
 

@@ -96,9 +96,8 @@ def reader(file: UploadedFile) -> Callable[[], bytes]:
 
 
 def load_sample(session: Session) -> None:
-    """Begin adding the sample's report, and let its pages stand in for the web in this session, unless a web is set."""
+    """Begin adding the sample's report. Raises CragError."""
     sample = program().engine.sample()
-    session.use_sample_web(sample)
     start(session, [(sample.pdf.name, sample.pdf.read_bytes)], "the sample library")
 
 

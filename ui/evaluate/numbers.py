@@ -6,8 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import streamlit as st
-
 from crag.analysis.evaluate import Evaluation, rows, spending
 from crag.analysis.funnel import Funnel, trace_funnel
 from crag.analysis.metrics.metrics import ResultRow
@@ -17,6 +15,7 @@ from crag.providers.prices import Spent
 from crag.storage.library import Library
 from ui.app.program import prices_in_use
 from ui.app.session import Session
+from ui.components.remembered import remembered
 from ui.evaluate import evaluation_job
 
 _STEPS = 50
@@ -27,7 +26,11 @@ _Key = tuple[str, str, int, str, int]
 
 
 def _key(session: Session, evaluation: Evaluation) -> _Key:
-    """What the numbers hang on. A finished evaluation no longer changes; a large one is summed up now and then."""
+    """What the numbers hang on. A finished evaluation no longer changes; a large one is summed up now and then.
+
+    Raises NotFoundError for one that was deleted.
+    """
+    session.library.evaluations.get(evaluation.id)
     some = 1 if evaluation.finished_at else max(1, evaluation.done // _STEPS)
     step = 0 if evaluation.finished_at else evaluation_job.steps(session) // some
     return session.workspace, evaluation.id, evaluation.done // some, evaluation.finished_at, step
@@ -64,22 +67,22 @@ def cost(session: Session, evaluation: Evaluation) -> Spent:
     return spending(session.library, evaluation.id, prices_in_use())
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@remembered(max_entries=32)
 def _rows(_library: Library, key: _Key) -> tuple[ResultRow, ...]:
     return rows(_library, key[1])
 
 
-@st.cache_resource(max_entries=64, show_spinner="Summing up…")
+@remembered(max_entries=64, show_spinner="Summing up…")
 def _result(_library: Library, key: _Key) -> Result:
     return summed_up(_rows(_library, key))
 
 
-@st.cache_resource(max_entries=16, show_spinner="Comparing…")
+@remembered(max_entries=16, show_spinner="Comparing…")
 def _difference(_library: Library, one: _Key, other: _Key, names: tuple[str, str]) -> dict[str, Difference]:
     return compare_results(_rows(_library, one), _rows(_library, other), names=names)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Following the answers…")
+@remembered(max_entries=32, show_spinner="Following the answers…")
 def _funnel(_library: Library, key: _Key, there: tuple[int, ...]) -> Funnel:
     return trace_funnel(_library, key[1])
 

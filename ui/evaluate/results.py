@@ -121,7 +121,7 @@ def _rows(
         picked = forms.choice("Rows of", titles, "eval-rows-of", label_visibility="collapsed", persist_state=None)
         evaluation = by_id[picked]
         rows = numbers.rows_of(session, evaluation)
-        _files(session, evaluation, called[picked], rows, chosen)
+        _files(session, evaluation, called[picked], chosen)
         if session.may("edit"):
             _delete(session, evaluation, called[picked])
         st.button("Tune on these runs", key="eval-tune", type="tertiary", on_click=navigation.go, args=("tune",))
@@ -130,21 +130,18 @@ def _rows(
     show_rows(session, evaluation, rows, funnel.reasons(funnels.get(called[picked])))
 
 
-def _files(
-    session: Session,
-    evaluation: Evaluation,
-    called: str,
-    rows: Sequence[ResultRow],
-    chosen: Sequence[Evaluation],
-) -> None:
+def _files(session: Session, evaluation: Evaluation, called: str, chosen: Sequence[Evaluation]) -> None:
     """The downloads of one evaluation's rows, and of the summary of all that are chosen."""
+
+    def rows() -> downloads.Table:
+        return rows_table(numbers.rows_of(session, evaluation))
 
     def summary() -> downloads.Table:
         return summary_table([(each, numbers.result(session, each)) for each in chosen])
 
     with st.popover("Export"):
         stem = file_name(evaluation.set_name, called, "rows")
-        downloads.table("Rows of this one", lambda: rows_table(rows), stem, key="eval-rows")
+        downloads.table("Rows of this one", rows, stem, key="eval-rows")
         downloads.table("Summary of all shown", summary, file_name(evaluation.set_name, "summary"), key="eval-summary")
 
 

@@ -23,6 +23,7 @@ from ui.app.program import program
 from ui.app.session import REFUSALS, Session
 from ui.components import downloads, forms, problems
 from ui.components.downloads import Table
+from ui.components.remembered import remembered
 from ui.documents import uploads
 from ui.evaluate.evaluation_job import Taken, state
 from ui.evaluate.numbers import file_name
@@ -105,7 +106,7 @@ def loaded(session: Session, id: str) -> QuestionSet:
     return _loaded(session.library, session.workspace, id, f"{stored.name} {stored.problems}" if stored else "")
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@remembered(max_entries=8)
 def _loaded(_library: Library, workspace: str, id: str, as_read: str) -> QuestionSet:
     return question_set(_library, id)
 
@@ -191,7 +192,7 @@ def choose(session: Session, stored: Sequence[StoredSet], made: Sequence[Evaluat
     with st.container(horizontal=True, vertical_alignment="bottom"):
         titles = {id: f"{each.name} ({words.count(each.questions, 'question')})" for id, each in by_id.items()}
         chosen = forms.choice("Question set", titles, "eval-set")
-        _files(loaded(session, chosen))
+        _files(session, chosen)
         if session.may("edit"):
             _delete(session, by_id[chosen], sum(each.set_id == chosen for each in made))
     return by_id[chosen]
@@ -234,13 +235,16 @@ def _summary(taken: Taken, stored: StoredSet) -> str:
     return f"These {count} were already stored{called}: nothing was added."
 
 
-def _files(found: QuestionSet) -> None:
+def _files(session: Session, id: str) -> None:
+    found = loaded(session, id)
     with st.popover("Export"):
         stem = file_name(found.name, "questions")
-        downloads.table("Questions", lambda: questions_table(found), stem, key="eval-set")
+        downloads.table("Questions", lambda: questions_table(loaded(session, id)), stem, key="eval-set")
         if found.problems:
             stem = f"{file_name(found.name, 'problems')}.csv"
-            downloads.file("Problems, CSV", lambda: faults(found), stem, "text/csv", key="eval-set-problems")
+            downloads.file(
+                "Problems, CSV", lambda: faults(loaded(session, id)), stem, "text/csv", key="eval-set-problems"
+            )
 
 
 def _delete(session: Session, stored: StoredSet, made: int) -> None:

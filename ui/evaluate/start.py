@@ -65,7 +65,7 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
     ]
     if mine:
         st.caption(markdown(f"With your settings. {'. '.join(mine)}."))
-    config = _asking(session)
+    config = _asking(session, scope)
     said = estimate_sentence(
         [plan.settings for plan in plans], stored.questions, session.resolve_providers(config), config.limits.run_calls
     )
@@ -103,9 +103,10 @@ def _scope(session: Session) -> Scope:
     return scope if st.checkbox(label, key=EVALUATE_SCOPED, persist_state="session") else Scope()
 
 
-def _asking(session: Session) -> AppConfig:
+def _asking(session: Session, scope: Scope) -> AppConfig:
     """The configuration to run with: where each query waits for a word, the person may do without the web instead."""
-    config, providers = session.config, session.resolve_providers()
+    config = session.config_for(narrow_filter("", scope))
+    providers = session.resolve_providers(config)
     if not providers.asks:
         return config
     titles = {"ask": "Ask me about each", "none": "Send none"}
@@ -150,7 +151,8 @@ def unfinished(session: Session, made: Sequence[Evaluation]) -> None:
 @requires("edit")
 def _resume(session: Session, each: Evaluation) -> None:
     plan = Plan(strategy=each.strategy, settings=each.settings, resumes=each.id)
-    config, providers = session.config, session.resolve_providers()
+    config = session.config_for(each.settings.where)
+    providers = session.resolve_providers(config)
     others = [without_outside(config, providers)] if providers.asks else []
     start(session, each.set_id, each.set_name, [plan], config, *others)
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-import streamlit as st
-
 from crag.analysis.intervals import Estimate
 from crag.analysis.monitoring import figures
 from crag.analysis.monitoring.figures import Change, Choice, Chosen, Latency, RunFactsCache, Spending, choose_runs
@@ -17,6 +15,7 @@ from crag.messages.monitoring import Said, compose_sentences
 from crag.storage.library import Library
 from ui.app.program import prices_in_use, program
 from ui.app.session import Session
+from ui.components.remembered import remembered
 
 ALL = "*"
 """All libraries together."""
@@ -64,7 +63,7 @@ def seen(session: Session, workspace: str) -> Seen:
     return Seen(sorted(runs, key=lambda run: run.started_at), tuple(key), unread)
 
 
-@st.cache_resource(max_entries=_LEDGERS, show_spinner=False)
+@remembered(max_entries=_LEDGERS)
 def _ledger(workspace: str) -> RunFactsCache:
     return RunFactsCache()
 
@@ -99,7 +98,7 @@ def board(seen: Seen, choice: Choice, added: Sequence[tuple[str, str]], now: dat
     return _board(seen.runs, seen.key, choice, tuple(added), hour)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
+@remembered(max_entries=32)
 def _board(
     _runs: Sequence[RunFacts],
     key: tuple[object, ...],

@@ -29,6 +29,7 @@ from ui.app.program import program
 from ui.app.session import Session
 from ui.components.drawing import draw
 from ui.components.problems import reported
+from ui.components.remembered import remembered
 
 _ENDS = (".", "!", "?", ":", ";", "。", "！", "？", "؟", "।")
 _SECTION = "section "
@@ -276,7 +277,7 @@ def _depth(png: bytes, rects: Sequence[Rect]) -> float:
     return 0.0
 
 
-@st.cache_data(show_spinner=False, max_entries=96, ttl=3600)
+@remembered(max_entries=96, ttl=3600)
 def _image(
     folder: str,
     document: str,

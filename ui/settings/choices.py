@@ -30,7 +30,7 @@ def status(session: Session, without: Collection[str] = ()) -> None:
     """Each provider of this session: on or off, and why; not those `without` that are on. Raises CragError."""
     rows = [
         {"State": f"{_STATES[on]} **{markdown(name)}**", "What": markdown(detail)}
-        for name, on, detail in providers(session.config, session.keys)
+        for name, on, detail in providers(session.config_to_ask, session.keys)
         if not (on and name in without)
     ]
     st.table(rows, border="horizontal", hide_index=True, hide_header=True, width="content", alt="What answers")

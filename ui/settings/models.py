@@ -92,6 +92,8 @@ def _web(session: Session) -> None:
     first = known.get(config.providers.web)
     st.caption(first.about if first else _NO_WEB)
     if config.providers.web == "off":
+        if session.config_to_ask.providers.web != "off":
+            st.caption("Questions on the sample alone search the pages that come with it.")
         return
     spare = [kind for kind in kinds if kind not in ("off", config.providers.web)]
     used = [

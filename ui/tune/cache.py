@@ -5,12 +5,10 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Hashable
 from typing import Any, TypeVar
 
-import streamlit as st
-
+from crag.text import memory
 from ui.tune.sliders import state
 
 T = TypeVar("T")
@@ -18,20 +16,14 @@ _KEPT = 8
 """So many values are kept under each name, the latest used: as many people may look at different libraries."""
 
 
-@dataclass
-class _Store:
-    kept: dict[str, deque[tuple[weakref.ref[Any], Hashable, Any]]] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def forget(self) -> None:
-        """Drops what was made from things that are gone: runs as they were before one was asked."""
-        for name, kept in self.kept.items():
-            self.kept[name] = deque((each for each in kept if each[0]() is not None), maxlen=_KEPT)
+_kept: dict[str, deque[tuple[weakref.ref[Any], Hashable, Any]]] = {}
+_lock = threading.Lock()
 
 
-@st.cache_resource(show_spinner=False)
-def _of_the_process() -> _Store:
-    return _Store()
+@memory.on_deletion
+def _empty(gone: Collection[str]) -> None:
+    with _lock:
+        _kept.clear()
 
 
 def cached(name: str, of: object, key: Hashable, make: Callable[[], T]) -> T:
@@ -40,16 +32,17 @@ def cached(name: str, of: object, key: Hashable, make: Callable[[], T]) -> T:
     Nobody changes it. `of`: the object that it was made from; the value goes with it, so it must not hold it. `key`:
     all else that it was made from.
     """
-    store = _of_the_process()
-    with store.lock:
-        for made_from, known, value in store.kept.get(name, ()):
+    with _lock:
+        for made_from, known, value in _kept.get(name, ()):
             if made_from() is of and known == key:
                 found: T = value
                 return found
     made = make()
-    with store.lock:
-        store.forget()
-        store.kept.setdefault(name, deque(maxlen=_KEPT)).appendleft((weakref.ref(of), key, made))
+    with _lock:
+        # What was made from things that are gone goes: runs as they were before one was asked.
+        for each, kept in _kept.items():
+            _kept[each] = deque((one for one in kept if one[0]() is not None), maxlen=_KEPT)
+        _kept.setdefault(name, deque(maxlen=_KEPT)).appendleft((weakref.ref(of), key, made))
     return made
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -10,8 +11,10 @@ import streamlit as st
 from crag.analysis.thresholds.recommend import ChunkScore
 from crag.analysis.thresholds.sweep import Sweep
 from crag.analysis.whatif.entries import Entry, Outcome
+from crag.core.errors import NotFoundError
 from crag.messages.tuning import unknown_sentence
 from crag.storage.labels import Label
+from ui.app.session import Session
 from ui.components import downloads
 
 Table = tuple[str, str, Callable[[], downloads.Table]]
@@ -72,8 +75,14 @@ def sweep(found: Sweep) -> Table:
     return "Worth of every pair", "tune-sweep", lambda: (columns, rows())
 
 
-def offered(tables: Sequence[Table]) -> None:
-    """A button that opens the list of files."""
+def offered(session: Session, runs: Collection[str], tables: Sequence[Table]) -> None:
+    """A button that opens the list of files, which are made of these runs as long as all are there."""
+
+    def checked(make: Callable[[], downloads.Table]) -> downloads.Table:
+        if not set(runs) <= set(session.library.runs.ids()):
+            raise NotFoundError("One of these runs was deleted.", "Open the page again.")
+        return make()
+
     list_of_files = st.popover("Export", key="tune-export", on_change="rerun")
     if not list_of_files.open:
         return
@@ -81,4 +90,4 @@ def offered(tables: Sequence[Table]) -> None:
         for title, name, make in tables:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.caption(title, width=190)
-                downloads.table("", make, name, key=f"tune-export-{name}")
+                downloads.table("", partial(checked, make), name, key=f"tune-export-{name}")

@@ -84,7 +84,7 @@ def _moved(session: Session, name: str, material: Material) -> None:
         scores = _scores(material, settings)
         tables = [exports.runs(outcome, material.entries), *_labelled(material, settings, own, warning)]
         questions = {id: entry.question for id, entry in material.entries.items()}
-        exports.offered([*tables, exports.scores(scores, questions)])
+        exports.offered(session, questions, [*tables, exports.scores(scores, questions)])
 
 
 def _buttons(session: Session, name: str, settings: Settings, *, in_use: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import streamlit as st
@@ -34,6 +34,7 @@ from crag.providers.prices import Price, sum_calls
 from crag.storage.labels import Label
 from crag.storage.library import Library
 from crag.storage.runs import Unreadable
+from crag.text import memory
 from ui.app.program import prices_in_use
 from ui.app.session import Session
 from ui.components import forms
@@ -99,6 +100,9 @@ class StoredRuns:
     _shared: Shared = field(default_factory=Shared)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
+    def __post_init__(self) -> None:
+        memory.on_deletion(self._forget)
+
     def refresh(self, library: Library, expected: Mapping[str, Question]) -> Iterator[tuple[int, int]]:
         """Reads what is new and drops what was deleted; yields how many of how many runs to read are read.
 
@@ -114,17 +118,28 @@ class StoredRuns:
         """The runs not read yet, and those to be judged by another expectation; forgets what is gone."""
         with self._lock:
             if order != self._order:
-                there = set(order)
-                if not self._runs.keys() <= there:
-                    self._shared = Shared()  # it holds the questions of those that are gone, too
-                for known in (self._runs, self._unreadable, self._judged):
-                    for id in known.keys() - there:
-                        del known[id]
+                self._forget(set(self._order) - set(order))
                 self._order, self.state = order, State()
             self._judged = {
                 id: judged for id, judged in self._judged.items() if _expectation(self._runs[id], expected) is not None
             }
             return [id for id in order if id not in self._unreadable and not self._known(id, expected)]
+
+    def _forget(self, gone: Collection[str]) -> None:
+        """Keep nothing of these runs."""
+        with self._lock:
+            known = set(gone) & set(self._order)
+            if known & self._runs.keys():
+                self._shared = Shared()  # it holds the questions of those that are gone, too
+            for kept in (self._runs, self._unreadable, self._judged):
+                for id in known & kept.keys():
+                    del kept[id]
+            if known:
+                self._order, self.state = tuple(id for id in self._order if id not in known), State()
+
+    def forget_deleted(self, library: Library) -> None:
+        """Keep nothing of the runs that are gone, deleted by another process maybe. Raises StorageError."""
+        self._forget(set(self._order).difference(library.runs.ids()))
 
     def _known(self, id: str, expected: Mapping[str, Question]) -> bool:
         if id not in self._runs:
@@ -202,8 +217,14 @@ def _priced(read: StoredRun, prices: Mapping[str, Price]) -> Entry:
 
 @st.cache_resource(max_entries=_WORKSPACES, show_spinner=False)
 def runs_of(workspace: str) -> StoredRuns:
-    """The runs of a workspace, kept until the process ends or others are used more."""
+    """The runs of a workspace, kept until it is deleted, the process ends or others are used more."""
     return StoredRuns()
+
+
+@memory.on_deletion
+def _forget_workspace(gone: Collection[str]) -> None:
+    for each in gone:
+        runs_of.clear(each)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
@@ -353,6 +374,7 @@ def chosen(session: Session, stored_runs: StoredRuns) -> Callable[[], Material]:
     choice = _choice(session, stored_runs)
 
     def found() -> Material:
+        stored_runs.forget_deleted(session.library)
         state = stored_runs.state  # before the ledger: what comes in between is seen by the next call
         thumbs = tuple(session.library.labels.all())
         prices, sets = prices_in_use(), set_ids(session)

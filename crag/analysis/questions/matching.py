@@ -16,10 +16,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal
 
 from crag.core.errors import InputError
+from crag.text.memory import remember
 from crag.text.numerals import SCALES, UNITS
 from crag.text.words import FUNCTION_WORDS, few_marks, stem
 
@@ -121,7 +121,7 @@ def holds(text: str, accepted: Iterable[str], *, scale: float = 1.0, polar: bool
     return any(_states(tokens, _tokens(answer, scale), comparison(answer), polar) for answer in accepted)
 
 
-@lru_cache(maxsize=1_024)
+@remember(1_024)
 def comparison(answer: str) -> Comparison:
     """How an accepted answer is looked for in a text.
 
@@ -218,7 +218,7 @@ def _same(left: _Token, right: _Token) -> bool:
     return any(math.isclose(one, other, rel_tol=1e-9) for one in left.values for other in right.values)
 
 
-@lru_cache(maxsize=1_024)
+@remember(1_024)
 def _tokens(text: str, scale: float) -> tuple[_Token, ...]:
     """Words and amounts in order; remembered, for the strategies of one set retrieve the same texts."""
     plain = _plain(_CITATION.sub(" ", text))
