@@ -331,7 +331,10 @@ class Session(Presence):
         fixed = tab.choices().chose_web or overridden("web") or overridden("web_folder")
         if config.providers.web != "off" or fixed or sample is None:
             return config
-        alone = scope == Scope((sample.document_id,)) if scope else self.library.documents.count() == 1
+        if scope:  # which names a document by the first digits of its id
+            alone = not scope.tags and len(scope.documents) == 1 and sample.document_id.startswith(scope.documents[0])
+        else:
+            alone = self.library.documents.count() == 1
         return config.changed(web=FOLDER.name, web_folder=sample.web) if alone else config
 
     @property
