@@ -183,7 +183,7 @@ class Runs:
 
 
 def delete_wording(connection: Connection) -> None:
-    """All remembered web results and reasons of grades go, in the caller's transaction: none says whose it is."""
+    """All remembered web results and reasons of grades go, in the caller's transaction: no row names its run."""
     connection.execute(delete(searches))
     connection.execute(delete(reasons))
 
