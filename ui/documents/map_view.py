@@ -23,8 +23,8 @@ from crag.export.html import words
 from crag.export.html.safe_text import excerpt, markdown, site
 from crag.export.html.slides import DrawnSlide, list_reasons, show_drawn
 from crag.runtime.jobs import Job
-from crag.storage.library import Library
 from crag.storage.facts import Standing
+from crag.storage.library import Library
 from ui.app import clicks, fragments, navigation, tab
 from ui.app.clicks import requires
 from ui.app.program import program
