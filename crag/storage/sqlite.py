@@ -240,7 +240,7 @@ class SqliteFile:
     def _connect(self) -> Connection:
         with self._lock:
             if self._engine is None:
-                # What can't be written is opened anew each time: somebody else may write it, or the rights may change.
+                # What can't be written is opened again each time: somebody else may write it, or the rights may change.
                 kept = {"poolclass": QueuePool, "pool_size": _KEPT, "max_overflow": -1, "pool_use_lifo": True}
                 self._engine = _engine(self._open, **(kept if writable(self.path) else {"poolclass": NullPool}))
             engine = self._engine

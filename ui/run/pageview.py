@@ -71,8 +71,8 @@ def leaf(chunks: Sequence[Chunk], cited: Sequence[Span], short: Span | None = No
     start = first
     for line in text.split("\n"):
         end = start + len(line)
-        begun = bisect_right(tables, (start, len(text) + first))
-        row = begun > 0 and end <= ends[begun - 1]
+        started = bisect_right(tables, (start, len(text) + first))
+        row = started > 0 and end <= ends[started - 1]
         kind = "row" if row else "heading" if line in headings else "line"
         if line.strip():
             lines.append(h.div(kind, dir="auto")[sweep.draw(start - first, end - first)])

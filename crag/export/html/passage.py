@@ -99,7 +99,7 @@ class Sweep:
         self._layers = [(sorted(spans, key=itemgetter(0, 1)), drawn) for spans, drawn in layers]
         self._next = [0] * len(layers)
         """The place of the first span of each layer that is not over yet."""
-        self._marks = self._begun = self._seen = 0
+        self._marks = self._started = self._seen = 0
 
     def draw(self, start: int, end: int) -> Html:
         """The characters [start, end), which begin where those of the last call end or behind that."""
@@ -109,9 +109,9 @@ class Sweep:
 
     def rest(self) -> Html:
         """That marks were left out, and how many; nothing where all are drawn."""
-        if self._marks < MOST_MARKS or self._seen <= self._begun:
+        if self._marks < MOST_MARKS or self._seen <= self._started:
             return Html()
-        left = words.count(self._seen - self._begun, "mark")
+        left = words.count(self._seen - self._started, "mark")
         return h.p("small")[f"There are too many marks to show: {left} left out."]
 
     def _draw(self, start: int, end: int, depth: int) -> Html:
@@ -127,7 +127,7 @@ class Sweep:
                     at = begin
                     break
                 self._marks += 1
-                self._begun += first == begin
+                self._started += first == begin
                 parts.append(drawn(value, self._draw(begin, last, depth + 1), begin, last))
                 at = last
             if stop > end:  # it goes on behind this piece, or begins there
