@@ -19,10 +19,11 @@ from filelock import BaseFileLock, FileLock, Timeout
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import IndexUnavailableError
 from crag.index import lexical, vectors
-from crag.index.chunk_index import Batch, Candidates, ChunkIndex, Contents, Numbers, Scores, Vectors
+from crag.index.chunk_index import Batch, Candidates, ChunkIndex, Contents, Numbers, Vectors
 from crag.index.lexical import Lexical, Searcher
 from crag.index.stamp import IndexCorruptError, Stamped, put_in_place, stamp, translate_corruption
-from crag.index.vectors import EXACT, Cells, Mask, Rows, places
+from crag.index.vectors import EXACT, Cells, Rows
+from crag.index.view import View
 
 _log = logging.getLogger(__name__)
 _STAMP, _LOCK, _MAKING = "stamp", "lock", "making"
@@ -49,98 +50,6 @@ def _mark(path: Path) -> _Mark:
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Choice:
-    """Which chunks a search may find: masks of cells and rows, how many are in cells, and the same as FAISS and tantivy
-    take it.
-    """
-
-    documents: Numbers | None
-    cells: Mask
-    rows: Mask
-    count: int
-    selector: Any
-    words: Any
-
-
-class _View:
-    """The index as it was at one commit: what a search looks at, whatever is written meanwhile.
-
-    Its chunks never change. The last choice of documents is remembered, because the same one comes again and again.
-    """
-
-    def __init__(self, generation: int, cells: Cells, rows: Rows, words: Searcher | None) -> None:
-        self.generation, self.cells, self.rows, self.words = generation, cells, rows, words
-        self._all = self._last = self._choose(None, cells.alive, np.ones(len(rows.numbers), np.bool_))
-        self.size = self._all.count + len(rows.numbers)
-
-    def numbers(self) -> Numbers:
-        """All chunks, ascending."""
-        return np.sort(np.concatenate([self.cells.numbers[self.cells.alive], self.rows.numbers]))
-
-    def holds(self, numbers: Numbers) -> Mask:
-        """Which of the chunks (n,) are in it."""
-        at = places(self.cells.numbers, numbers)
-        there: Mask = places(self.rows.numbers, numbers) >= 0
-        there[at >= 0] |= self.cells.alive[at[at >= 0]]
-        return there
-
-    def changed(self, generation: int, deleted: Numbers, added: Rows, words: Searcher) -> _View:
-        """Without the documents that were deleted, and with the chunks that it does not hold yet."""
-        cells = self.cells.where(~np.isin(self.cells.documents, deleted))
-        kept = _View(generation, cells, self.rows.where(~np.isin(self.rows.documents, deleted)), words)
-        return _View(generation, cells, kept.rows.joined(added.where(~kept.holds(added.numbers))), words)
-
-    def over(self, cells: Cells) -> _View:
-        """The same chunks, those in these cells no more as rows."""
-        rows = self.rows.where(places(cells.numbers, self.rows.numbers) < 0)
-        return _View(self.generation, cells.where(self.holds(cells.numbers)), rows, self.words)
-
-    def top(self, vector: Vectors, words: Sequence[Sequence[str]], k: int, documents: Numbers | None) -> Candidates:
-        """What `ChunkIndex.top` says. Raises IndexCorruptError where FAISS or tantivy fail over their files."""
-        choice = self._choice(documents)
-        if not choice.count and not choice.rows.any():
-            return Candidates.none()
-        cosines = self.rows.cosines(vector)
-        near = self._nearest(vector, k, choice, cosines)
-        with translate_corruption("the words can't be searched"):
-            hits = [self.words.best(group, k, choice.words) for group in words] if self.words else []
-        numbers, where = np.unique(np.concatenate([near, *(found for found, _ in hits)]), return_inverse=True)
-        scores = np.zeros(len(numbers), np.float32)
-        np.add.at(scores, where[len(near) :], np.concatenate([np.zeros(0, np.float32), *(each for _, each in hits)]))
-        rows = places(self.rows.numbers, numbers)
-        dense = np.full(len(numbers), np.nan, np.float32)
-        dense[rows >= 0] = cosines[rows[rows >= 0]]
-        held = self.holds(numbers)  # Words may know chunks of a later commit, or of one that was cut off.
-        return Candidates(numbers[held], dense[held], scores[held])
-
-    def _nearest(self, vector: Vectors, k: int, choice: _Choice, cosines: Scores) -> Numbers:
-        """The nearest chunks: the scores of 8 bits are good enough to choose by."""
-        numbers, scores = self.rows.numbers[choice.rows], cosines[choice.rows]
-        if choice.count > k:
-            others, about = self.cells.best(vector, k, choice.count, choice.selector)
-            numbers, scores = np.concatenate([numbers, others]), np.concatenate([scores, about])
-        if len(numbers) > k:
-            numbers = numbers[np.argpartition(scores, len(scores) - k)[len(scores) - k :]]
-        if choice.count > k:
-            return numbers
-        # All of them, rather than a look into every cell for each.
-        return np.concatenate([numbers, self.cells.numbers[choice.cells]])
-
-    def _choice(self, documents: Numbers | None) -> _Choice:
-        if documents is None:
-            return self._all
-        last = self._last
-        if last.documents is None or not np.array_equal(last.documents, documents):
-            cells = self.cells.alive & np.isin(self.cells.documents, documents)
-            last = self._last = self._choose(documents.copy(), cells, np.isin(self.rows.documents, documents))
-        return last
-
-    def _choose(self, documents: Numbers | None, cells: Mask, rows: Mask) -> _Choice:
-        words = None if documents is None else lexical.only(documents)
-        return _Choice(documents, cells, rows, int(np.count_nonzero(cells)), self.cells.selector(cells), words)
-
-
 class EmbeddedIndex:
     """A `ChunkIndex` in a folder of its own. Nothing is on the disk before the first commit.
 
@@ -157,7 +66,7 @@ class EmbeddedIndex:
         self._vectors, self._words = place / "vectors.faiss", place / "words"
         # Anyone who needs both takes the folder's lock first.
         self._lock = threading.RLock()
-        self._view: _View | None = None
+        self._view: View | None = None
         self._mark: _Mark = 0, 0, 0
         self._since, self._allowed = 0, _NONE
         """How many chunks came and went since the vectors were written, and how many may."""
@@ -253,7 +162,7 @@ class EmbeddedIndex:
 
     # ---- reading --------------------------------------------------------------------------------------------------
 
-    def _current(self) -> _View:
+    def _current(self) -> View:
         """What this process has committed, or what another has written since; while that is read, what was before."""
         view = self._view
         if view and self._mark == _mark(self._vectors):
@@ -280,7 +189,7 @@ class EmbeddedIndex:
         finally:
             lock.release()
 
-    def _load(self) -> _View:
+    def _load(self) -> View:
         """What stands on the disk, and what this process knows beyond it. Raises IndexCorruptError."""
         mark, view = _mark(self._vectors), self._view
         found, stamped = vectors.read(self._vectors, self._contents), Stamped.read(self._words / _STAMP, self._contents)
@@ -294,16 +203,16 @@ class EmbeddedIndex:
             with translate_corruption("the words can't be read"):
                 lexical.verify(self._words)
                 words = Lexical.open(self._words).searcher()
-            view = _View(min(found.generation, stamped.generation), found.cells, found.rows, words)
+            view = View(min(found.generation, stamped.generation), found.cells, found.rows, words)
         self._view, self._mark, self._since, self._allowed = view, mark, 0, _NONE
         if found:
             held = len(found.cells.numbers) + len(found.rows.numbers)
             self._allowed = max(_FEW, min(int(_SHARE * held), EXACT))
         return view
 
-    def _forget(self) -> _View:
+    def _forget(self) -> View:
         """Go on as if nothing stood there, until it is filled again."""
-        view = self._view = _View(-1, Cells.none(), Rows.of([], self._contents.dimension), None)
+        view = self._view = View(-1, Cells.none(), Rows.of([], self._contents.dimension), None)
         self._mark, self._since, self._allowed = _mark(self._vectors), 0, _NONE
         return view
 
@@ -339,7 +248,7 @@ class EmbeddedIndex:
         self._threads = [each for each in self._threads if each.is_alive()] + [thread]
 
     def _write_words(
-        self, before: _View, generation: int, batches: Sequence[Batch], deleted: Numbers
+        self, before: View, generation: int, batches: Sequence[Batch], deleted: Numbers
     ) -> tuple[Searcher, tantivy.IndexWriter | None]:
         """Write the words that are not there, as far as another process has not; what to search them by.
 
