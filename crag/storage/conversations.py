@@ -10,6 +10,7 @@ from sqlalchemy import Connection, delete, exists, insert, select, update
 from crag.core.errors import NotFoundError
 from crag.storage.database import Database
 from crag.storage.tables import conversations, runs
+from crag.text import memory
 from crag.text.formats import iso_now
 
 
@@ -67,6 +68,7 @@ class Conversations:
                 raise _unknown(id)
 
         self._database.free(removed)
+        memory.forget([id])
 
 
 def delete_empty(connection: Connection, id: str | None) -> None:
