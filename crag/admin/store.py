@@ -25,6 +25,7 @@ from sqlalchemy import (
 from crag.storage.database import Database
 from crag.storage.layout import Layout
 from crag.storage.postgres import PostgresSchema, Server
+from crag.storage.sqlite import SqliteFile
 
 VERSION = 1
 """The number of the layout of these tables. A database of another one is refused."""
@@ -138,5 +139,5 @@ SCHEMA = "crag"
 def open_store(data: Path, server: Server | None = None) -> Database:
     """The tables of a data folder, or of a database. Nothing is created before the first write."""
     if server is None:
-        return Database.in_file(data / FILE, TEAMS)
+        return Database(SqliteFile(data / FILE, TEAMS))
     return Database(PostgresSchema(server, "people and workspaces", TEAMS, SCHEMA))

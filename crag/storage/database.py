@@ -7,16 +7,13 @@ import logging
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from crag.core.errors import StorageError
-from crag.storage.layout import Layout
 from crag.storage.postgres import PostgresSchema
 from crag.storage.sqlite import SqliteFile
-from crag.storage.tables import LIBRARY
 
 _log = logging.getLogger(__name__)
 
@@ -37,11 +34,6 @@ class Database:
         self._closed = False
         self._seen: Hashable = None
         """What identifies the tables that were used last; None: none were there."""
-
-    @classmethod
-    def in_file(cls, path: Path, layout: Layout = LIBRARY) -> Database:
-        """The database in a file."""
-        return cls(SqliteFile(path, layout))
 
     def check(self) -> None:
         """Raises StorageError where the file, or a folder for it, can't be used."""
