@@ -199,7 +199,10 @@ class SqliteFile:
         return held or 1
 
     def reclaim(self) -> None:
-        """Give freed pages back to the disk, in steps: the log of one must fit where the disk is nearly full."""
+        """Give freed pages back to the disk, in steps: the log of one must fit where the disk is nearly full.
+
+        The log is emptied, which else holds the deleted text until it is written over; a reader is not waited for.
+        """
         with self._connect() as borrowed, suppress(sqlite3.OperationalError):  # it stays free within the file then
             connection = driver(borrowed)
             left = connection.execute("PRAGMA freelist_count").fetchone()[0]
@@ -210,6 +213,11 @@ class SqliteFile:
                 before, left = left, connection.execute("PRAGMA freelist_count").fetchone()[0]
                 if log != written or left >= before:
                     break  # somebody reads, and the log would grow; or the file was made without this way
+            connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
 
     def _give_up(self) -> int:
         """Remove the reserve, whose size is returned."""

@@ -80,11 +80,12 @@ def take_out(library: Library, id: str) -> None:
 
 
 def nowhere(engine: Engine, letters: list[str], *, backup: Path) -> None:
-    """It stands in no table, in no object, and once the library was closed in no file nor a backup made then."""
+    """It stands in no table, in no object, not in the log, and once the library was closed in no file nor a backup."""
     library, data = engine.library(), engine.config.storage.data
     library.refresh_index()
     assert in_tables("".join(letters), library) == []
     assert in_objects("".join(letters)) == []
+    assert [name for name in in_files("".join(letters), library.folder) if name.startswith("library.db")] == []
     engine.close()
     create_backup(data, backup)
     assert in_files("".join(letters), data) == [] == in_files("".join(letters), backup.parent)
