@@ -17,7 +17,7 @@ from benchmarks.earlier_search import EarlierSearch
 from benchmarks.scale_chunks import MadeDocument
 from crag.core.protocols import SearchQuery
 from crag.core.types import Chunk, Document
-from crag.index.chunk_index import ChunkIndex, Contents, Numbers
+from crag.index.chunk_index import Candidates, ChunkIndex, Contents, Numbers
 from crag.storage.library import Library
 
 K = 400
@@ -98,11 +98,11 @@ class OfIndex:
     """A ChunkIndex as a side."""
 
     def __init__(self, index: ChunkIndex) -> None:
-        self._index = index
+        self._index: Any = index
 
     @property
     def size(self) -> int:
-        return self._index.size
+        return int(self._index.size)
 
     def add(self, documents: Sequence[MadeDocument]) -> None:
         self._index.add([document.batch for document in documents])
@@ -111,7 +111,8 @@ class OfIndex:
         self._index.commit(generation)
 
     def find(self, asked: Asked) -> Numbers:
-        return self._index.top(asked.vector, [asked.words], K).numbers
+        found: Candidates = self._index.top(asked.vector, [asked.words], K)
+        return found.numbers
 
     def nearest(self, asked: Asked) -> Numbers:
         return self.find(asked)
@@ -157,10 +158,20 @@ def _earlier(folder: Path, contents: Contents) -> Searched:
     return OfIndex(EarlierSearch(folder, contents))
 
 
+class OfEmbedded(OfIndex):
+    """The embedded index without a library: there are no records to read from what its file lacks at the next start."""
+
+    def close(self) -> None:
+        self._index.wait_for_writers()
+        self._index._allowed = 0
+        self._index._write_vectors()
+        super().close()
+
+
 def _embedded(folder: Path, contents: Contents) -> Searched:
     from crag.index.embedded import EmbeddedIndex
 
-    return OfIndex(EmbeddedIndex(folder, contents))
+    return OfEmbedded(EmbeddedIndex(folder, contents))
 
 
 def _milvus(folder: Path, contents: Contents) -> Searched:
