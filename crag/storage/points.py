@@ -13,7 +13,7 @@ from crag.core.errors import StorageError
 from crag.index.chunk_index import Contents, Numbers, Vectors
 from crag.storage import search_rows, store
 from crag.storage.database import Database
-from crag.storage.tables import chunks, documents, tracks, vectors
+from crag.storage.tables import chunks, documents, vectors
 
 _AT_ONCE = 4_000
 
@@ -102,15 +102,3 @@ class Points:
         asked = select(chunks.c.number, chunks.c.text)
         with self._database.read() as connection:
             return dict(map(tuple, store.select_in(connection, asked, chunks.c.number, numbers)))
-
-    def numbered(self, ids: Sequence[str]) -> dict[str, int]:
-        """The numbers of chunks by their ids; ids of no chunk are absent."""
-        asked = select(chunks.c.id, chunks.c.number)
-        with self._database.read() as connection:
-            return dict(map(tuple, store.select_in(connection, asked, chunks.c.id, ids)))
-
-    def used(self) -> dict[int, int]:
-        """How many runs used each chunk, by its number; those that none used are absent."""
-        with self._database.read() as connection:
-            asked = select(tracks.c.chunk, tracks.c.used).where(tracks.c.used > 0)
-            return dict(map(tuple, connection.execute(asked)))

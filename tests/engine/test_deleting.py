@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from crag.admin.backups import create_backup
-from crag.analysis.atlas import projection
 from crag.analysis.evaluate import add_set, evaluate
 from crag.analysis.questions.sets import Question, QuestionSet
 from crag.core.config import AppConfig
@@ -55,7 +54,6 @@ def planted(engine: Engine, said: list[str], asked: list[str]) -> tuple[str, str
     request = RunRequest(f"How many people did the {''.join(said)} agency of {''.join(asked)} hire in 2019?")
     run = engine.trace(request).run_id
     engine.trace(request)
-    projection.refresh(engine.library())
     return id, run
 
 

@@ -8,7 +8,7 @@ CACHE = re.compile(r"\blru_cache\(|@functools\.cache\b|\bst\.cache_(?:data|resou
 WITHOUT_TEXTS = {
     "crag/text/memory.py": "what registers them",
     "ui/components/remembered.py": "what registers them",
-    "ui/documents/versions.py": "goes with the versions of a library",
+    "ui/documents/map_view.py": "points without texts",
     "crag/analysis/funnel.py": "of one funnel, and gone with it",
     "crag/analysis/monitoring/figures.py": "days",
     "crag/analysis/questions/sets.py": "names of columns",

@@ -1,4 +1,4 @@
-"""The map as a figure: chunks as points, past questions and links among them. Colour is never the only mark."""
+"""The map as a figure: chunks as points, past questions as marks among them. Colour is never the only mark."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import base64
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -14,16 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from crag.analysis.atlas import projection
-from crag.analysis.atlas.layout import Indices, Points
-from crag.analysis.atlas.projection import Projection, Question
+from crag.analysis.atlas.layout import Points, Topics
+from crag.analysis.atlas.projection import Projection, Question, topic_words
 from crag.core.types import Action
 from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.safe_text import excerpt
 from crag.index.chunk_index import Numbers
 from crag.storage.library import Library
-from crag.text.formats import format_score
 from ui.components.charts import COLOURS, framed
 
 if TYPE_CHECKING:
@@ -34,11 +31,23 @@ DRAWN, SAMPLED = 4_000, 2_500
 scripts, which allow none that is made from text, keep plotly's WebGL from working."""
 _FIRST = 80
 """Characters of a chunk that are shown of it."""
+_SIDE, _LINE = 800, 42
+"""Pixels of the picture of all, at each side, and characters of a line beside the pointer."""
+_HEIGHT = 620
+_PALETTES = {
+    "light": ("#5546c8", "#2f8f3a", "#b07cc6", "#8a9417", "#5c6f86", "#33266e"),
+    "dark": ("#9d92ff", "#79c982", "#dcb8ec", "#cdd36b", "#93a5bd", "#6d62d9"),
+}
+"""Of groups, whose colours come again after six: none is an action's."""
+COLOURED = len(_PALETTES["light"])
+_ROOM = 0.2, 0.06
+"""The room of a title, in shares of the width and height."""
+_SYMBOLS = {"CORRECT": "diamond", "AMBIGUOUS": "square", "INCORRECT": "x"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Chunks:
-    """The n chunks of a map: `documents` (n,) are places in `names` and `ids`, `clusters` (n,) in `titles`.
+    """The n chunks of a map: `documents` (n,) are places in `names` and `ids`, `topics` (n,) in `titles`.
 
     `numbers` (n,) ascending, `points` (n, 2); `first`: the page and the first words of those that are drawn, by number.
     """
@@ -49,8 +58,16 @@ class Chunks:
     names: Sequence[str]
     ids: Sequence[str]
     first: Mapping[int, tuple[int, str]]
-    clusters: NDArray[np.int16]
+    topics: Topics
     titles: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Groups:
+    """The group of each of n chunks (n,), -1 for the rest; `names` of the groups where a legend is to give them."""
+
+    of: NDArray[np.int64]
+    names: Sequence[str] = ()
 
 
 def drawn_rows(count: int) -> NDArray[np.int64]:
@@ -62,7 +79,7 @@ def read_chunks(library: Library, found: Projection) -> Chunks:
     """What the points of a projection are, but for those that were deleted since. Raises StorageError."""
     spans, names = library.points.spans(), library.documents.names()
     there, documents = spans.find(found.numbers)
-    numbers, clusters = found.numbers[there], found.clusters[there]
+    numbers, topics = found.numbers[there], found.topics[there]
     drawn = drawn_rows(len(numbers))
     wanted = numbers[drawn].tolist()
     texts, pages = library.points.texts(wanted), library.points.pages(wanted)
@@ -73,62 +90,14 @@ def read_chunks(library: Library, found: Projection) -> Chunks:
         names=[names.get(id, "") for id in spans.ids],
         ids=spans.ids,
         first={number: (pages.get(number, 0), excerpt(text[: 2 * _FIRST], _FIRST)) for number, text in texts.items()},
-        clusters=clusters,
-        titles=[", ".join(each) for each in projection.cluster_words(texts, numbers[drawn], clusters[drawn])],
+        topics=topics,
+        titles=[", ".join(each) for each in topic_words(texts, numbers[drawn], topics[drawn])],
     )
 
 
-_SIDE, _LINE = 1600, 42
-"""Pixels of the picture of all, at its longer side, and characters of a line beside the pointer."""
-_HEIGHT = 620
-_MARKED = 100
-"""Points with a value that are drawn large and on top, where there are no more of them."""
-_PALETTES = {
-    "light": ("#5546c8", "#2f8f3a", "#b07cc6", "#8a9417", "#5c6f86", "#33266e"),
-    "dark": ("#9d92ff", "#79c982", "#dcb8ec", "#cdd36b", "#93a5bd", "#6d62d9"),
-}
-"""Of groups, whose colours come again after six: none is an action's."""
-_NAMED = 6
-_ROOM, _CLEAR, _STEPS = (0.2, 0.06), (0.08, 0.025), (0, 0.04, -0.04, 0.08, -0.08)
-"""The room round a title, in shares of the width and height: to another title, and to a question; and how far it steps
-up or down for that."""
-_SYMBOLS = {"CORRECT": "diamond", "AMBIGUOUS": "square", "INCORRECT": "x"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Shade:
-    """What the points are coloured by: groups, places in `names`, or values on a scale from `low` to `high`, `label`.
-
-    A value is NaN, a group negative where there is none. `dates`: the values are days, as `date.toordinal` counts them.
-    """
-
-    values: NDArray[np.float64]
-    names: Sequence[str] = ()
-    label: str = ""
-    low: float = 0.0
-    high: float = 1.0
-    dates: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layers:
-    """What is drawn beside the points; empty where it is not."""
-
-    questions: Sequence[Question] = ()
-    holes: Sequence[Question] = ()
-    duplicates: Indices | None = None
-    titles: bool = True
-
-
-def draw(chunks: Chunks, shade: Shade, layers: Layers, theme: str) -> Figure:
+def draw(chunks: Chunks, groups: Groups, questions: Sequence[Question], theme: str) -> Figure:
     """The figure; the custom data of a point is its chunk's number, of a question its run."""
-    colours, legend = _coloured(shade, theme)
-    rows, known = drawn_rows(len(chunks.numbers)), np.flatnonzero(np.isfinite(shade.values))
-    sizes = np.full(len(chunks.numbers), 7 if len(rows) < 1_000 else 5)
-    if len(known) <= min(_MARKED, len(sizes) - 1):
-        rows, sizes[known] = np.concatenate([np.setdiff1d(rows, known), known]), 12
-    traces: list[Any] = [*_links(chunks, layers, theme), _points(chunks, rows, colours, sizes), *legend]
-    traces += [*_questions(layers, theme), *([_titles(chunks, layers, theme)] if layers.titles and len(rows) else [])]
+    traces = [*_points(chunks, groups, theme), *_questions(questions, theme), _titles(chunks, theme)]
     figure = framed(traces, theme, _HEIGHT, {"visible": False}, {"visible": False}, right=0, top=0)
     figure.update_layout(
         dragmode="lasso",
@@ -138,111 +107,33 @@ def draw(chunks: Chunks, shade: Shade, layers: Layers, theme: str) -> Figure:
         hoverlabel={"align": "left", "bgcolor": COLOURS[theme]["ground"], "font": {"color": COLOURS[theme]["ink"]}},
     )
     if len(chunks.numbers) > DRAWN:
-        figure.add_layout_image(_picture(chunks.points, colours))
+        figure.add_layout_image(_picture(chunks.points, theme))
     return figure
 
 
-def _points(chunks: Chunks, rows: NDArray[np.int64], colours: NDArray[np.uint8], sizes: NDArray[np.int64]) -> Any:
-    import plotly.graph_objects as go  # takes half a second to load; only a chart needs it
-
-    return go.Scatter(
-        x=chunks.points[rows, 0],
-        y=chunks.points[rows, 1],
-        mode="markers",
-        marker={
-            "size": sizes[rows],
-            "line": {"width": 0},
+def _points(chunks: Chunks, groups: Groups, theme: str) -> list[Any]:
+    """A trace for each group."""
+    rows = drawn_rows(len(chunks.numbers))
+    traces = []
+    for group in np.unique(groups.of[rows]).tolist():
+        own = rows[groups.of[rows] == group]
+        marker = {
+            "size": 7 if len(rows) < 1_000 else 5,
+            "color": COLOURS[theme]["line"] if group < 0 else _PALETTES[theme][group % COLOURED],
             "opacity": 0.75,
-            **_scale(colours[rows]),
-        },
-        customdata=chunks.numbers[rows],
-        hovertext=_hovers(chunks, rows),
-        hoverinfo="text",
-        selected={"marker": {"opacity": 1.0}},
-        unselected={"marker": {"opacity": 0.2}},
-        showlegend=False,
-    )
+        }
+        name = groups.names[group] if 0 <= group < len(groups.names) else ""
+        traces.append(_marks(name, chunks.points[own], marker, chunks.numbers[own].tolist(), _hovers(chunks, own)))
+    return traces
 
 
-def _scale(colours: NDArray[np.uint8]) -> dict[str, Any]:
-    """Colours (n, 3) as places on a scale of them: plotly reads every colour that is written out."""
-    each, places = np.unique(colours, axis=0, return_inverse=True)
-    ends = np.linspace(0, 1, max(2, len(each))).tolist()
-    written = [f"rgb({red},{green},{blue})" for red, green, blue in each.tolist()] * (2 if len(each) == 1 else 1)
-    scale = list(map(list, zip(ends, written, strict=False)))
-    return {"color": places.reshape(-1), "colorscale": scale, "cmin": 0, "cmax": max(1, len(each) - 1)}
-
-
-def _hovers(chunks: Chunks, rows: NDArray[np.int64]) -> list[str]:
-    """What each of these chunks says when it is pointed at: its document and page, and its first words."""
-    names = {place: h.b[excerpt(chunks.names[place], _LINE)] for place in np.unique(chunks.documents[rows]).tolist()}
-    found = []
-    for place, number in zip(chunks.documents[rows].tolist(), chunks.numbers[rows].tolist(), strict=True):
-        page, first = chunks.first.get(number, (0, ""))
-        at = first.rfind(" ", 0, _LINE) if len(first) > _LINE else -1
-        lines = (first[:at], h.br, first[at + 1 :]) if at > 0 else first
-        found.append(_text(names[place], page and f", p. {page}", first and h.br, lines))
-    return found
-
-
-def _asked(question: Question) -> str:
-    lines = [(h.b[line], h.br) for line in wrap(excerpt(question.text, 90), _LINE)]
-    return _text(*lines, question.action or "no action", f", nearest chunk at {format_score(question.nearest)}")
-
-
-def _text(*said: object) -> str:
-    """Text for plotly, which reads a few tags, and marks by their numbers."""
-    return str(h.fragment(*said)).replace("&quot;", "&#34;")
-
-
-def _coloured(shade: Shade, theme: str) -> tuple[NDArray[np.uint8], list[Any]]:
-    """The colour (n, 3) of each point, and traces without points that explain them."""
-    import plotly.graph_objects as go
-
-    palette, quiet = _PALETTES[theme], _mixed(COLOURS[theme]["quiet"], COLOURS[theme]["ground"], 0.45)
-    empty = {"x": [None], "y": [None], "mode": "markers", "hoverinfo": "skip"}
-    if not shade.label:
-        groups = shade.values.astype(int)
-        table = np.array([_rgb(palette[place % len(palette)]) for place in range(int(groups.max(initial=0)) + 1)])
-        found = table[groups]
-        found[groups < 0] = quiet
-        named = [*zip(shade.names, palette, strict=False)] if len(shade.names) <= len(palette) else []
-        legend = [
-            go.Scatter(name=_text(excerpt(name, 40)), marker={"size": 9, "color": colour}, showlegend=True, **empty)
-            for name, colour in named
-        ]
-        return found.astype(np.uint8), legend
-    known, low, high = np.isfinite(shade.values), shade.low, shade.high
-    share = np.where(known, (shade.values - low) / (high - low), 0)[:, None].round(2)
-    ends = np.array(quiet, float), np.array(_rgb(COLOURS[theme]["accent"]), float)
-    found = ends[0] + share * (ends[1] - ends[0])
-    found[~known] = _mixed(COLOURS[theme]["quiet"], COLOURS[theme]["ground"], 0.25)
-    ticks = [low, high]
-    said = [date.fromordinal(round(each)).isoformat() if shade.dates else f"{each:g}" for each in ticks]
-    scale = {
-        "colorscale": [[0, f"rgb{tuple(quiet)}"], [1, COLOURS[theme]["accent"]]],
-        **{"cmin": low, "cmax": high, "color": [low], "showscale": True},
-        "colorbar": {
-            **{"thickness": 8, "len": 0.5, "y": 0.93, "yanchor": "top", "outlinewidth": 0},
-            "title": {"text": shade.label, "side": "right", "font": {"size": 11}},
-            **{"tickvals": ticks, "ticktext": said, "tickfont": {"size": 11}},
-        },
-    }
-    return found.astype(np.uint8), [go.Scatter(marker=scale, showlegend=False, **empty)]
-
-
-def _questions(layers: Layers, theme: str) -> list[Any]:
-    """Past questions by their action, each kind with its own shape; a ring round holes."""
-    import plotly.graph_objects as go
-
+def _questions(questions: Sequence[Question], theme: str) -> list[Any]:
+    """Past questions by their action, each kind with its own shape; a ring round gaps."""
     colours, traces = COLOURS[theme], list[Any]()
-    if layers.holes:
+    if gaps := [each for each in questions if each.gap]:
         ring = {"size": 22, "symbol": "circle-open", "color": colours["ink"], "line": {"width": 1.5}}
-        traces.append(_marked("hole: no chunk is near", layers.holes, ring))
-    by_action: dict[str, list[Question]] = {}
-    for question in layers.questions:
-        by_action.setdefault(question.action, []).append(question)
-    for action, found in sorted(by_action.items()):
+        traces.append(_asked("gap: your documents did not answer", gaps, ring))
+    for action in sorted({each.action for each in questions}):
         known = action in _SYMBOLS
         marker = {
             "size": 11,
@@ -250,68 +141,63 @@ def _questions(layers: Layers, theme: str) -> list[Any]:
             "color": colours[action] if known else colours["quiet"],
             "line": {"width": 1.5, "color": colours["ground"]},
         }
-        traces.append(_marked(f"{words.ICONS[Action(action)]} {action}" if known else "no action", found, marker))
-    assert all(isinstance(each, go.Scatter) for each in traces)
+        name = f"{words.ICONS[Action(action)]} {action}" if known else "no action"
+        traces.append(_asked(name, [each for each in questions if each.action == action], marker))
     return traces
 
 
-def _marked(name: str, questions: Sequence[Question], marker: Mapping[str, Any]) -> Any:
-    import plotly.graph_objects as go
+def _asked(name: str, questions: Sequence[Question], marker: Mapping[str, Any]) -> Any:
+    hovers = [
+        _text(*((h.b[line], h.br) for line in wrap(excerpt(each.text, 90), _LINE)), each.action or "no action")
+        for each in questions
+    ]
+    return _marks(name, np.stack([each.point for each in questions]), marker, [each.run for each in questions], hovers)
+
+
+def _marks(name: str, points: Points, marker: Mapping[str, Any], data: Sequence[object], hovers: Sequence[str]) -> Any:
+    import plotly.graph_objects as go  # takes half a second to load; only a chart needs it
 
     return go.Scatter(
-        name=name,
-        x=[float(each.point[0]) for each in questions],
-        y=[float(each.point[1]) for each in questions],
+        name=_text(excerpt(name, 40)),
+        x=points[:, 0],
+        y=points[:, 1],
         mode="markers",
         marker=dict(marker),
-        customdata=[each.run for each in questions],
-        hovertext=[_asked(each) for each in questions],
+        customdata=data,
+        hovertext=hovers,
         hoverinfo="text",
-        unselected={"marker": {"opacity": 0.6}},
-        showlegend=True,
+        unselected={"marker": {"opacity": 0.3}},
+        showlegend=bool(name),
     )
 
 
-def _links(chunks: Chunks, layers: Layers, theme: str) -> list[Any]:
-    """Lines between near-duplicates."""
-    import plotly.graph_objects as go
-
-    pairs = [] if layers.duplicates is None else layers.duplicates.tolist()
-    rows = np.flatnonzero(np.isin(chunks.numbers, [number for ends in pairs for number in ends]))
-    place = dict(zip(chunks.numbers[rows].tolist(), chunks.points[rows].tolist(), strict=True))
-    drawn = [(place[one], place[other]) for one, other in pairs if one in place and other in place]
-    if not drawn:
-        return []
-    return [
-        go.Scatter(
-            name="near-duplicates",
-            x=[value for one, other in drawn for value in (one[0], other[0], None)],
-            y=[value for one, other in drawn for value in (one[1], other[1], None)],
-            mode="lines",
-            line={"color": COLOURS[theme]["quiet"], "width": 1.6, "dash": "solid"},
-            hoverinfo="skip",
-            showlegend=True,
-        )
-    ]
+def _hovers(chunks: Chunks, rows: NDArray[np.int64]) -> list[str]:
+    """What each of these chunks says when it is pointed at: its document and page, and its first words."""
+    found = []
+    for place, number in zip(chunks.documents[rows].tolist(), chunks.numbers[rows].tolist(), strict=True):
+        page, first = chunks.first.get(number, (0, ""))
+        lines = [(h.br, line) for line in wrap(first, _LINE)]
+        found.append(_text(h.b[excerpt(chunks.names[place], _LINE)], page and f", p. {page}", *lines))
+    return found
 
 
-def _titles(chunks: Chunks, layers: Layers, theme: str) -> Any:
-    """The clusters' words at their middles, the largest first, beside questions; none where it would cover another."""
+def _text(*said: object) -> str:
+    """Text for plotly, which reads a few tags, and marks by their numbers."""
+    return str(h.fragment(*said)).replace("&quot;", "&#34;")
+
+
+def _titles(chunks: Chunks, theme: str) -> Any:
+    """The topics' words at their middles, the largest topic first; none where it would cover another."""
     import plotly.graph_objects as go
 
     low, span = chunks.points.min(axis=0), np.maximum(np.ptp(chunks.points, axis=0), 1e-6)
-    marks = np.array([each.point for each in (*layers.questions, *layers.holes)]).reshape(-1, 2)
     found, names = np.zeros((0, 2)), list[str]()
-    for cluster in np.argsort(-np.bincount(chunks.clusters), kind="stable").tolist():
-        own = chunks.points[chunks.clusters == cluster]
-        if not len(own) or not chunks.titles[cluster]:
+    for topic in np.argsort(-np.bincount(chunks.topics), kind="stable").tolist():
+        if topic >= len(chunks.titles) or not chunks.titles[topic]:
             continue
-        for step in _STEPS:
-            at = np.median(own, axis=0) + np.array([0, step]) * span
-            apart, clear = np.abs((found - at) / span), np.abs((marks - at) / span)
-            if (apart > _ROOM).any(axis=1).all() and (clear > _CLEAR).any(axis=1).all():
-                found, names = np.vstack([found, at]), [*names, _text(chunks.titles[cluster])]
-                break
+        middle = np.median(chunks.points[chunks.topics == topic], axis=0)
+        if (np.abs(found - middle) / span > _ROOM).any(axis=1).all():
+            found, names = np.vstack([found, middle]), [*names, _text(chunks.titles[topic])]
     shadow = ", ".join(f"{right}px {down}px 2px {COLOURS[theme]['ground']}" for right in (-1, 1) for down in (-1, 1))
     along = (found[:, 0] - low[0]) / span[0]
     return go.Scatter(
@@ -327,35 +213,16 @@ def _titles(chunks: Chunks, layers: Layers, theme: str) -> Any:
     )
 
 
-def _picture(points: Points, colours: NDArray[np.uint8]) -> dict[str, Any]:
-    """All points as a picture that lies below the others, two pixels each."""
+def _picture(points: Points, theme: str) -> dict[str, Any]:
+    """All points as a picture that lies below the others."""
     low, high = points.min(axis=0), points.max(axis=0)
-    span = float(max(high - low)) or 1.0
-    width, height = (max(2, int(_SIDE * each / span) + 2) for each in high - low)
-    at = ((points - low) / span * (_SIDE - 2)).astype(int)
-    pixels = np.zeros((height, width, 4), np.uint8)
-    for right in (0, 1):
-        for up in (0, 1):
-            cell = np.minimum(at[:, 1] + up, height - 1), np.minimum(at[:, 0] + right, width - 1)
-            pixels[(*cell, slice(0, 3))] = colours
-            pixels[(*cell, 3)] = 150
+    counts = np.histogram2d(points[:, 1], points[:, 0], _SIDE, [(low[1], high[1]), (low[0], high[0])])[0]
+    picture = Image.new("RGB", (_SIDE, _SIDE), COLOURS[theme]["quiet"])
+    picture.putalpha(Image.fromarray(np.where(counts[::-1] > 0, 90, 0).astype(np.uint8)))
     file = io.BytesIO()
-    Image.fromarray(pixels[::-1]).save(file, "PNG", compress_level=1)
-    scale = span / (_SIDE - 2)
+    picture.save(file, "PNG", compress_level=1)
     return {
         "source": f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}",
         **{"xref": "x", "yref": "y", "layer": "below", "sizing": "stretch"},
-        **{"x": float(low[0]), "y": float(low[1] + height * scale), "sizex": width * scale, "sizey": height * scale},
+        **{"x": float(low[0]), "y": float(high[1]), "sizex": float(high[0] - low[0]), "sizey": float(high[1] - low[1])},
     }
-
-
-def _rgb(colour: str) -> tuple[int, int, int]:
-    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return red, green, blue
-
-
-def _mixed(colour: str, ground: str, share: float) -> tuple[int, int, int]:
-    red, green, blue = (
-        round(share * one + (1 - share) * other) for one, other in zip(_rgb(colour), _rgb(ground), strict=True)
-    )
-    return red, green, blue

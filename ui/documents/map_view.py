@@ -1,13 +1,11 @@
-"""The library as a map: what it is coloured by, its layers, and what a person selects on it."""
+"""The library as a map: what it is coloured by, and what a person selects on it."""
 
 from __future__ import annotations
 
 import threading
-import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,82 +13,65 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from crag.analysis.atlas import layout, projection
-from crag.analysis.atlas.projection import Projection
-from crag.core.errors import CancelledError, CragError
+from crag.analysis.atlas.projection import Projection, Question
+from crag.core.errors import ModelMismatchError
 from crag.core.filters.where import Scope
-from crag.core.trace import Trace
+from crag.core.protocols import embed_question
 from crag.export.html import words
-from crag.export.html.safe_text import excerpt, markdown, site
-from crag.export.html.slides import DrawnSlide, list_reasons, show_drawn
+from crag.export.html.safe_text import excerpt, markdown
+from crag.index.chunk_index import Contents
 from crag.runtime.jobs import Job
-from crag.storage.facts import Standing
 from crag.storage.library import Library
-from ui.app import clicks, fragments, navigation, tab
+from ui.app import fragments, navigation
 from ui.app.clicks import requires
 from ui.app.program import program
 from ui.app.session import Session
-from ui.components import charts, problems
+from ui.components import charts, forms, problems
 from ui.components.remembered import remembered
 from ui.documents import table
 from ui.documents.listing import Held
-from ui.documents.map_figure import DRAWN, SAMPLED, Chunks, Layers, Shade, draw, read_chunks
-from ui.documents.state import EVALUATE_SCOPED, MONITOR_PICKED, PICKED, TUNE_RUNS, state
-from ui.run import presentation
+from ui.documents.map_figure import COLOURED, DRAWN, SAMPLED, Chunks, Groups, draw, read_chunks
+from ui.documents.state import state
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-AT_ONCE = 2_000
+AT_ONCE = 20_000
 """The most chunks of which a map is made while the page is drawn; of more, a job makes it."""
 VIEW = "documents-view"
 """The key of the choice between the list and the map."""
-_KEY, _JOB = "documents-map", "map"
-_TITLE = "Map of the library"
+_KEY = "documents-map"
+_FEWEST = 3
+"""Chunks that a map is made of."""
 _MOST_ASKED = 100
 _LISTED = 8
-_FIRST = 90
+_FIRST = 160
 """Characters of a chunk that are shown of it."""
-_COLOURS = {
-    "cluster": "Topic",
-    "document": "Document",
-    "age": "Date",
-    "used": "How often used",
-    "score": "Score for the question shown in Ask",
-}
-_LAYERS = ("Topics", "Questions", "Holes", "Near-duplicates")
 _BUTTONS = ["lasso2d", "select2d", "pan2d", "zoom2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]
-Stamp = tuple[str, tuple[str, str, int], Standing]
-"""The library's folder, what its documents and its runs are: another as soon as the map may be another."""
+Version = tuple[Contents, int]
+"""What a projection was made of: another one as soon as chunks are added, deleted or embedded again."""
 
 
 def show(session: Session, held: Sequence[Held]) -> None:
-    """The map, its choices, and what is selected on it. Raises CragError."""
-    found = _current(session, held)
-    if found is None:
+    """The map, what it is coloured by, and what is selected on it. Raises CragError."""
+    library, count = session.library, sum(each.document.chunks for each in held)
+    if count < _FEWEST:
+        st.caption(f"The library has {words.count(count, 'chunk')}: a map is made from {_FEWEST} on.")
         return
-    stamp = _stamp(session.library)
-    mark = _mark(found)
-    chunks = _chunks(stamp, mark, _library=session.library, _found=found)
-    if len(chunks.numbers) < 3:
-        st.caption(f"The library has {words.count(len(chunks.numbers), 'chunk')}: a map is useful from three on.")
-    colour, wanted = _choices(session)
-    questions = projection.past_questions(session.library, found)
-    holes = [each for each in questions if each.hole]
-    drawn = Layers(
-        questions=questions if "Questions" in wanted else (),
-        holes=holes if "Holes" in wanted else (),
-        duplicates=found.pairs if "Near-duplicates" in wanted else None,
-        titles="Topics" in wanted,
-    )
+    made = _current(session, count)
+    if made is None:
+        return
+    version, found = made
+    stamp = str(library.folder), library.documents.version()
+    chunks = _chunks(stamp, version, _library=library, _found=found)
+    if not len(chunks.numbers):
+        return
+    questions = _questions(library, found)
+    titles = {"topic": "Colours: topics", "document": "Colours: documents"}
+    colour = forms.one_of("Colours", titles, "map-colour")
     theme = charts.current_theme()
-    key = (stamp, mark, colour, tuple(wanted), theme, tab.runs().selected)
-    figure = _figure(key, _draw=lambda: draw(chunks, _shade(session, colour, chunks, held), drawn, theme))
-    if presentation.wanted():
-        slides = _slides(session, chunks, questions, holes)
-        presentation.show(show_drawn(slides, _TITLE, "", name="map", app=True))
-        with presentation.lay_over():
-            charts.presented(figure, "documents-map-presented")
-        return
+    key = (stamp, version, library.facts.standing(), colour, theme)
+    figure = _figure(key, _draw=lambda: draw(chunks, _groups(chunks, colour), questions, theme))
     st.plotly_chart(
         figure,
         theme=None,
@@ -100,116 +81,67 @@ def show(session: Session, held: Sequence[Held]) -> None:
         config={"displaylogo": False, "modeBarButtons": [_BUTTONS], "displayModeBar": True},
         alt=f"A map of {words.count(len(chunks.numbers), 'chunk')} and {words.count(len(questions), 'question')}",
     )
-    _notes(chunks, questions, sum(each.document.chunks for each in held))
+    _notes(chunks, questions, count)
     _selected(session, chunks, questions)
-    if "Holes" in wanted and holes:
-        _list_holes(session, holes)
-    if "Near-duplicates" in wanted:
-        _list_pairs(session, chunks, found.pairs.tolist())
 
 
-def _slides(
-    session: Session, chunks: Chunks, questions: Sequence[projection.Question], holes: Sequence[projection.Question]
-) -> list[DrawnSlide]:
-    """The map, and after it the questions that nothing in the library is near to."""
-    documents = words.count(len(np.unique(chunks.documents)), "document")
-    said = [f"{words.count(len(chunks.numbers), 'chunk')} of {documents}"]
-    said += [words.count(len(questions), "past question")] if questions else []
-    slides = [DrawnSlide(step=_TITLE, says=f"{' and '.join(said)}: near points say similar things.", charted=True)]
-    if holes:
-        rows = [(each.text, _answered_by(session, each) or "No web page answered it.") for each in holes]
-        said = [words.count(len(holes), "question"), "is" if len(holes) == 1 else "are"]
-        slides.append(
-            DrawnSlide(
-                step="Holes",
-                says=f"{' '.join(said)} far from every chunk, and not answered from the library.",
-                picture=list_reasons(rows, "question"),
-            )
-        )
-    return slides
+# ---- what is drawn -------------------------------------------------------------------------------------------------
 
 
-def _answered_by(session: Session, question: projection.Question) -> str:
-    pages = projection.web_pages(session.library, question)
-    return f"Answered by: {', '.join(page.title or site(page.url) for page in pages)}" if pages else ""
+@dataclass(slots=True)
+class _Latest:
+    """The map of a library that was `made` last, the `job` that makes the next one, and what that was started `of`."""
+
+    made: tuple[Version, Projection] | None = None
+    job: Job[None] | None = None
+    of: Version | None = None
 
 
-def draw_run(session: Session, trace: Trace) -> tuple[DrawnSlide, Figure] | None:
-    """Where a run's question lies on the map, with the chunks' scores; None where no map of the library is kept."""
-    kept = projection.load(session.library)
-    if kept is None or kept.changed(session.library) or trace.elsewhere:
-        return None
-    stamp = _stamp(session.library)
-    found = _refreshed(stamp, _library=session.library)
-    chunks = _chunks(stamp, _mark(found), _library=session.library, _found=found)
-    asked = [each for each in projection.past_questions(session.library, found) if each.text == trace.question]
-    shade = _shade_by_score(chunks, projection.scores(session.library, trace))
-    number = words.count(len(chunks.numbers), "chunk")
-    said = f"The question among {number}, those that were graded coloured by their scores."
-    slide = DrawnSlide(step="Map", says=said, charted=True)
-    return slide, draw(chunks, shade, Layers(questions=asked), charts.current_theme())
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _latest(folder: str) -> _Latest:
+    """Numbers of chunks and their places: no text, so a deletion need not empty it."""
+    return _Latest()
 
 
-def _mark(found: Projection) -> tuple[int, int]:
-    """Another one as soon as a point or a question lies elsewhere."""
-    return zlib.crc32(found.points.tobytes()), zlib.crc32(found.asked.tobytes())
-
-
-def _stamp(library: Library) -> Stamp:
-    return str(library.folder), library.documents.version(), library.facts.standing()
-
-
-def _current(session: Session, held: Sequence[Held]) -> Projection | None:
-    """The projection as the library is; of a large one the kept one, while a job brings it up to date."""
-    library, stamp = session.library, _stamp(session.library)
-    if sum(each.document.chunks for each in held) <= AT_ONCE:
-        return _refreshed(stamp, _library=library)
-    kept = projection.load(library)
-    running: list[Job[Any]] = program().jobs.running(_JOB, workspace=session.workspace)
-    job = running[0] if running else program().jobs.get(state().map_job, workspace=session.workspace)
-    if not running and state().map_of != stamp:
-        job = _begin(session) if kept is None or kept.changed(library) else None
-        state().map_of, state().map_job = stamp, job.id if job else ""
-    if job is not None and job.running:
-        fragments.follow(session, lambda: job.running, lambda: _progress(job))
-    elif job is not None and job.problem is not None:
+def _current(session: Session, count: int) -> tuple[Version, Projection] | None:
+    """The projection of the library as it is; of a large one the one before, while a job makes it."""
+    library, latest = session.library, _latest(str(session.library.folder))
+    version = library.points.standing()
+    if latest.made is not None and latest.made[0] == version:
+        return latest.made
+    if count <= AT_ONCE:
+        with st.spinner("Drawing the map…"):
+            latest.made = version, projection.project(library)
+        return latest.made
+    if latest.job is None or (latest.of != version and not latest.job.running):
+        latest.of, latest.job = version, _begin(session, latest, version)
+    job = latest.job
+    if job.running:
+        fragments.follow(session, lambda: job.running, lambda: st.caption("Bringing the map up to date…"))
+    elif job.problem is not None:
         problems.show(job.problem)
-        st.button("Try again", key="map-again", on_click=_forget_job)
-    elif kept is not None:
-        return _refreshed(stamp, _library=library)
-    return kept
+        st.button("Try again", key="map-again", on_click=_forget_job, args=(latest,))
+    same_vectors = latest.made is not None and latest.made[0][0] == version[0]
+    return latest.made if same_vectors else None
 
 
-@remembered(show_spinner="Drawing the map…", max_entries=8)
-def _refreshed(stamp: Stamp, *, _library: Library) -> Projection:
-    return projection.refresh(_library)
-
-
-def _begin(session: Session) -> Job[float]:
+def _begin(session: Session, latest: _Latest, version: Version) -> Job[None]:
     engine, workspace = program().engine, session.workspace
 
-    def work(cancel: threading.Event, emit: Callable[[float], None]) -> None:
-        def progress(share: float) -> None:
-            if cancel.is_set():
-                raise CancelledError("The map was not finished.", "Open the map again.")
-            emit(share)
+    def work(cancel: threading.Event, emit: Callable[[None], None]) -> None:
+        latest.made = version, projection.project(engine.library(workspace))
 
-        projection.refresh(engine.library(workspace), progress)
-
-    return program().jobs.start(_JOB, "the map", work, workspace=workspace)
+    return program().jobs.start("map", "the map", work, workspace=workspace)
 
 
-def _progress(job: Job[Any]) -> None:
-    done = job.events()[-1:]
-    st.progress(float(done[0]) if done else 0.0, "Bringing the map up to date…")
-
-
-def _forget_job() -> None:
-    state().map_of, state().map_job = None, ""
+def _forget_job(latest: _Latest) -> None:
+    latest.job = None
 
 
 @remembered(show_spinner="Drawing the map…", max_entries=4)
-def _chunks(stamp: Stamp, mark: tuple[int, int], *, _library: Library, _found: Projection) -> Chunks:
+def _chunks(
+    stamp: tuple[str, tuple[str, str, int]], version: Version, *, _library: Library, _found: Projection
+) -> Chunks:
     return read_chunks(_library, _found)
 
 
@@ -218,75 +150,31 @@ def _figure(key: tuple[object, ...], *, _draw: Callable[[], Figure]) -> Figure:
     return _draw()
 
 
-def _choices(session: Session) -> tuple[str, Sequence[str]]:
-    offered = [name for name in _COLOURS if name != "score" or tab.runs().selected]
-    if st.session_state.get("map-colour") not in (None, *offered):
-        del st.session_state["map-colour"]
-    with st.container(key="map-choices", horizontal=True, vertical_alignment="bottom", gap="small"):
-        colour = st.selectbox(
-            "Colour by",
-            offered,
-            format_func=_COLOURS.__getitem__,
-            key="map-colour",
-            persist_state="session",
-            width=240,
-        )
-        wanted = st.pills(
-            "Show",
-            _LAYERS,
-            selection_mode="multi",
-            default=["Topics", "Questions", "Holes"],
-            key="map-layers",
-            persist_state="session",
-        )
-        st.button("Present", key="map-present", on_click=presentation.enter, help="Shows the map full screen.")
-    return colour, wanted
-
-
-def _shade(session: Session, colour: str, chunks: Chunks, held: Sequence[Held]) -> Shade:
-    library = session.library
-    match colour:
-        case "document":
-            counts = Counter(chunks.documents.tolist())
-            largest = [place for place, _ in counts.most_common(6)]
-            group = {place: rank for rank, place in enumerate(largest)}
-            values = np.array([group.get(place, -1) for place in chunks.documents.tolist()], float)
-            return Shade(values=values, names=[chunks.names[place] for place in largest])
-        case "age":
-            days = projection.document_days(library, [each.document for each in held])
-            ordinals = {id: date.fromisoformat(day).toordinal() for id, day in days.items()}
-            values = np.array([ordinals.get(id, np.nan) for id in chunks.ids], float)[chunks.documents]
-            low, high = min(ordinals.values()), max(ordinals.values())
-            return Shade(values=values, label="date", low=low, high=max(high, low + 1), dates=True)
-        case "used":
-            values = _by_number(chunks, library.points.used(), 0.0)
-            return Shade(values=values, label="runs that used it", high=max(1.0, values.max(initial=0)))
-        case "score":
-            return _shade_by_score(chunks, _scores(session))
-        case _:
-            return Shade(values=chunks.clusters.astype(float), names=chunks.titles)
-
-
-def _shade_by_score(chunks: Chunks, scores: Mapping[int, float]) -> Shade:
-    return Shade(values=_by_number(chunks, scores, np.nan), label="score")
-
-
-def _scores(session: Session) -> Mapping[int, float]:
-    """The scores of the question that Ask shows; none where its run is gone."""
-    run = tab.runs().selected
-    if run is None:
-        return {}
+def _questions(library: Library, found: Projection) -> list[Question]:
+    """Past questions; none where another model made the library's vectors, of which the page says so."""
     try:
-        return projection.scores(session.library, session.trace(run))
-    except CragError:
-        return {}
+        library.check_model()
+    except ModelMismatchError:
+        return []
+    model = program().engine.embedder.id
+    return projection.past_questions(library, found, lambda question: _vector(model, question))
 
 
-def _by_number(chunks: Chunks, values: Mapping[int, float], other: float) -> NDArray[np.float64]:
-    return np.array([values.get(number, other) for number in chunks.numbers.tolist()], float)
+@remembered(max_entries=1_000)
+def _vector(model: str, question: str) -> NDArray[np.float32]:
+    return embed_question(program().engine.embedder, question)
 
 
-def _notes(chunks: Chunks, questions: Sequence[projection.Question], held: int) -> None:
+def _groups(chunks: Chunks, colour: str) -> Groups:
+    if colour == "topic":
+        return Groups(of=chunks.topics)
+    largest = [place for place, _ in Counter(chunks.documents.tolist()).most_common(COLOURED)]
+    rank = np.full(len(chunks.names), -1)
+    rank[largest] = np.arange(len(largest))
+    return Groups(of=rank[chunks.documents], names=[chunks.names[place] for place in largest])
+
+
+def _notes(chunks: Chunks, questions: Sequence[Question], held: int) -> None:
     of = f" of {held:,}, evenly over all" if held > projection.MOST else ""
     said = f"{words.count(len(chunks.numbers), 'chunk')}{of}, {words.count(len(questions), 'past question')}."
     if len(chunks.numbers) > DRAWN:
@@ -320,7 +208,7 @@ def _clear() -> None:
     state().selection = None
 
 
-def _selected(session: Session, chunks: Chunks, questions: Sequence[projection.Question]) -> None:
+def _selected(session: Session, chunks: Chunks, questions: Sequence[Question]) -> None:
     chosen = state().selection
     if not isinstance(chosen, Selection) or not (chosen.outlines or chosen.clicked):
         return
@@ -334,36 +222,40 @@ def _selected(session: Session, chunks: Chunks, questions: Sequence[projection.Q
         _describe(session, chunks, np.flatnonzero(rows), asked)
 
 
-def _describe(session: Session, chunks: Chunks, rows: NDArray[np.int64], asked: Sequence[projection.Question]) -> None:
+def _describe(session: Session, chunks: Chunks, rows: NDArray[np.int64], asked: Sequence[Question]) -> None:
     documents = Counter(chunks.documents[rows].tolist())
-    ids = [chunks.ids[place] for place in documents]
-    said = [words.count(len(rows), "chunk"), words.count(len(documents), "document")]
-    heading = f"**Selected: {said[0]} of {said[1]}" + (f", {words.count(len(asked), 'question')}**" if asked else "**")
-    st.markdown(heading)
+    said = f"{words.count(len(rows), 'chunk')} of {words.count(len(documents), 'document')}"
+    st.markdown(f"**Selected: {said}" + (f", {words.count(len(asked), 'question')}**" if asked else "**"))
     with st.container(horizontal=True, gap="small"):
-        if ids:
-            _offer_documents(session, ids)
-        if asked:
-            runs = frozenset(each.run for each in asked)
-            st.button("Tune with these questions", key="map-tune", on_click=_pick, args=(runs, "tune"))
-            st.button("Show them in Monitor", key="map-monitor", on_click=_pick, args=(runs, "monitor"))
+        if documents:
+            _offer_documents(session, [chunks.ids[place] for place in documents])
         st.button("Clear", key="map-clear", type="tertiary", on_click=_clear)
-    topics = Counter(chunks.clusters[rows].tolist())
-    if named := [chunks.titles[cluster] for cluster, _ in topics.most_common(2) if chunks.titles[cluster]]:
-        st.caption(f"Topics: {'; '.join(markdown(each) for each in named)}")
-    lines = []
-    for place, count in documents.most_common(_LISTED):
-        own = chunks.numbers[rows[chunks.documents[rows] == place]].tolist()
-        pages = sorted(set(session.library.points.pages(own).values()))
-        lines.append(f"- **{markdown(chunks.names[place])}**: {words.count(count, 'chunk')}, {_pages(pages)}")
-    if lines:
-        st.markdown("\n".join(lines))
-    if len(documents) > _LISTED:
-        st.caption(f"And {len(documents) - _LISTED:,} more documents.")
-    if len(rows) == 1:
-        for text in session.library.points.texts(chunks.numbers[rows].tolist()).values():
-            st.caption(f"“{markdown(excerpt(text, _FIRST))}”")
-    _list_questions(session, asked)
+    named = [f"**{markdown(chunks.names[place])}**: {words.count(n, 'chunk')}" for place, n in documents.most_common()]
+    st.markdown("\n".join(f"- {each}" for each in named[:_LISTED]))
+    _say_more(len(named), "document")
+    _list_chunks(session, chunks, rows)
+    with st.container(gap=None):
+        for place, each in enumerate(asked[:_LISTED]):
+            icon = words.ICONS.get(each.action, "")  # type: ignore[call-overload]
+            label = f"{icon} {markdown(excerpt(each.text, 110))}"
+            st.button(label, key=f"map-open-{place}", type="tertiary", on_click=_open, args=(session, each.run))
+    _say_more(len(asked), "question")
+
+
+def _list_chunks(session: Session, chunks: Chunks, rows: NDArray[np.int64]) -> None:
+    listed = rows[:_LISTED]
+    numbers = chunks.numbers[listed].tolist()
+    texts, pages = session.library.points.texts(numbers), session.library.points.pages(numbers)
+    for number, place in zip(numbers, chunks.documents[listed].tolist(), strict=True):
+        if number in texts:
+            first = markdown(excerpt(texts[number], _FIRST))
+            st.caption(f"{markdown(chunks.names[place])}, p. {pages[number]}: “{first}”")
+    _say_more(len(rows), "chunk")
+
+
+def _say_more(count: int, noun: str) -> None:
+    if count > _LISTED:
+        st.caption(f"And {words.count(count - _LISTED, f'more {noun}')}.")
 
 
 def _offer_documents(session: Session, ids: Sequence[str]) -> None:
@@ -376,41 +268,13 @@ def _offer_documents(session: Session, ids: Sequence[str]) -> None:
     if session.may("ask"):
         label = "Ask only this document" if len(ids) == 1 else "Ask only these documents"
         st.button(label, key="map-ask", type="primary", on_click=_ask, args=(session, ids), disabled=many, help=help)
-    if session.may("edit"):
-        clicks.button("Evaluate only them", "map-evaluate", _evaluate, session, ids, disabled=many, help=help)
     st.button("Select in the list", key="map-list", on_click=_list, args=(ids,))
-
-
-def _pages(pages: Sequence[int]) -> str:
-    """Pages in words, with runs joined: "p. 3–5, 9"."""
-    spans: list[list[int]] = []
-    for page in pages:
-        if spans and page == spans[-1][1] + 1:
-            spans[-1][1] = page
-        else:
-            spans.append([page, page])
-    shown = [str(first) if first == last else f"{first}–{last}" for first, last in spans[:_LISTED]]
-    return f"p. {', '.join(shown)}{' …' if len(spans) > _LISTED else ''}"
 
 
 @requires("ask")
 def _ask(session: Session, ids: Sequence[str]) -> None:
     session.limit(Scope(tuple(ids)))
     navigation.go("ask")
-
-
-@requires("edit")
-def _evaluate(session: Session, ids: Sequence[str]) -> None:
-    session.limit(Scope(tuple(ids)))
-    st.session_state[EVALUATE_SCOPED] = True
-    navigation.go("evaluate")
-
-
-def _pick(runs: frozenset[str], page: str) -> None:
-    """Let Tune and Monitor show these runs, and open one of the two."""
-    state().picked = runs
-    st.session_state[TUNE_RUNS], st.session_state[MONITOR_PICKED] = PICKED, True
-    navigation.go(page)
 
 
 def _list(ids: Sequence[str]) -> None:
@@ -421,50 +285,3 @@ def _list(ids: Sequence[str]) -> None:
 def _open(session: Session, run: str) -> None:
     session.visit(run)
     navigation.go("ask")
-
-
-# ---- lists of what the layers show ---------------------------------------------------------------------------------
-
-
-def _list_questions(session: Session, asked: Sequence[projection.Question]) -> None:
-    with st.container(gap=None):
-        for place, each in enumerate(asked[:_LISTED]):
-            _question(session, each, f"map-open-{place}")
-    if len(asked) > _LISTED:
-        st.caption(f"And {len(asked) - _LISTED:,} more questions.")
-
-
-def _question(session: Session, each: projection.Question, key: str) -> None:
-    icon = words.ICONS.get(each.action, "")  # type: ignore[call-overload]
-    label = markdown(excerpt(each.text, 110))
-    st.button(f"{icon} {label}", key=key, type="tertiary", on_click=_open, args=(session, each.run))
-
-
-def _list_holes(session: Session, holes: Sequence[projection.Question]) -> None:
-    with st.expander(f"Holes: {words.count(len(holes), 'question')} that your documents did not answer"):
-        for place, each in enumerate(holes[:_LISTED]):
-            _question(session, each, f"map-hole-{place}")
-            if said := _answered_by(session, each):
-                st.caption(markdown(said))
-        if len(holes) > _LISTED:
-            st.caption(f"And {len(holes) - _LISTED:,} more.")
-
-
-def _place(session: Session, chunks: Chunks, number: int) -> str:
-    row = int(np.searchsorted(chunks.numbers, number))
-    page = session.library.points.pages([number]).get(number, 0)
-    return f"{markdown(chunks.names[int(chunks.documents[row])])}, p. {page}"
-
-
-def _list_pairs(session: Session, chunks: Chunks, pairs: Sequence[Sequence[int]]) -> None:
-    known = set(chunks.numbers.tolist())
-    found = [pair for pair in pairs if known.issuperset(pair)]
-    with st.expander(f"Near-duplicates: {words.count(len(found), 'pair')} of chunks"):
-        if not found:
-            st.caption("No two chunks in different places say nearly the same.")
-        texts = session.library.points.texts([one for one, _ in found[:_LISTED]])
-        for one, other in found[:_LISTED]:
-            said = markdown(excerpt(texts.get(one, ""), _FIRST))
-            st.markdown(f"- {_place(session, chunks, one)} and {_place(session, chunks, other)}: “{said}”")
-        if len(found) > _LISTED:
-            st.caption(f"And {len(found) - _LISTED:,} more, less alike.")

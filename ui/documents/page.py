@@ -22,7 +22,6 @@ from ui.components.drawing import draw
 from ui.documents import bulk_actions, contents, filters, map_view, table, uploads
 from ui.documents.listing import Held, holdings
 from ui.documents.progress import UploadEvent
-from ui.run import presentation
 
 
 def show(session: Session, *, live: bool) -> None:
@@ -51,8 +50,7 @@ def show(session: Session, *, live: bool) -> None:
 
 def _view() -> str:
     """How the library is shown."""
-    start = "map" if presentation.wanted() else "list"
-    return forms.one_of("View", {"list": "List", "map": "Map"}, map_view.VIEW, start)
+    return forms.one_of("View", {"list": "List", "map": "Map"}, map_view.VIEW)
 
 
 def _rows(session: Session, held: Sequence[Held], shown: Sequence[Held]) -> None:

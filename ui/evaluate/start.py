@@ -27,7 +27,6 @@ from ui.app.clicks import once, requires
 from ui.app.session import REFUSALS, Session
 from ui.components import forms, problems
 from ui.documents import progress, uploads
-from ui.documents.state import EVALUATE_SCOPED
 from ui.evaluate.evaluation_job import Event, Plan, State, start
 from ui.evaluate.numbers import name
 from ui.evaluate.sets import loaded
@@ -100,7 +99,7 @@ def _scope(session: Session) -> Scope:
     said = [words.count(len(ids), "document")] if ids else []
     named = ", ".join([*said, *(f"tag {tag}" for tag in scope.tags)])
     label = f"Only the documents chosen in Ask ({markdown(named)})"
-    return scope if st.checkbox(label, key=EVALUATE_SCOPED, persist_state="session") else Scope()
+    return scope if st.checkbox(label, key="eval-scoped", persist_state="session") else Scope()
 
 
 def _asking(session: Session, scope: Scope) -> AppConfig:

@@ -16,7 +16,6 @@ from crag.export.html.safe_text import excerpt
 from crag.messages.answers import origin_word
 from ui.app.session import Session
 from ui.components import forms
-from ui.documents.state import MONITOR_PICKED, state
 from ui.monitor import stored
 
 _SPANS: Mapping[Span, str] = {"day": "24 hours", "week": "7 days", "month": "30 days", "all": "All"}
@@ -43,11 +42,7 @@ def choice(runs: Sequence[RunFacts]) -> Choice:
             "via": _filter("Asked through", "via", runs, asker_text),
         }
         evaluations: Any = forms.choice("Question sets", _EVALUATIONS, "mon-evaluations", width=200)
-    mapped = state().picked
-    only = any(run.run_id in mapped for run in runs) and st.checkbox(
-        "Only the questions selected on the map", key=MONITOR_PICKED, persist_state="session"
-    )
-    return Choice(span=span, evaluations=evaluations, runs=mapped if only else frozenset(), **picked)
+    return Choice(span=span, evaluations=evaluations, **picked)
 
 
 def _filter(label: str, field: str, runs: Sequence[RunFacts], named: Callable[[str], str], whole: str = "") -> str:

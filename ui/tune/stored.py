@@ -38,7 +38,6 @@ from crag.text import memory
 from ui.app.program import prices_in_use
 from ui.app.session import Session
 from ui.components import forms
-from ui.documents.state import PICKED, TUNE_RUNS, state
 from ui.tune.cache import cached
 
 _WORKSPACES = 8
@@ -341,7 +340,7 @@ def _by(case: Case, settings: Settings) -> str:
     return made.most_common(1)[0][0] if made else ""
 
 
-_ALL = "all"
+_ALL, _RUNS = "all", "tune-runs"
 _AT_ONCE = 20
 """Runs that are read between two updates of the progress."""
 
@@ -414,12 +413,9 @@ def _choice(session: Session, stored_runs: StoredRuns) -> frozenset[str] | None:
             members[f"evaluation:{each.id}"] = own
             about = f"{each.set_name}, {words.strategy(each.strategy)}, {words.ago(each.started_at)}"
             options[f"evaluation:{each.id}"] = f"Evaluated: {about} ({len(own):,})"
-    if mapped := state().picked & runs.keys():
-        members[PICKED] = mapped
-        options[PICKED] = f"Selected on the map ({len(mapped):,})"
-    if st.session_state.get(TUNE_RUNS) not in options:
-        st.session_state[TUNE_RUNS] = _ALL
-    choice = forms.choice("Runs", options, TUNE_RUNS)
+    if st.session_state.get(_RUNS) not in options:
+        st.session_state[_RUNS] = _ALL
+    choice = forms.choice("Runs", options, _RUNS)
     kind, _, name = choice.partition(":")
     if kind == "strategy":
         return frozenset(id for id, read in runs.items() if read.entry.strategy == name)

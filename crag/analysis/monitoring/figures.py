@@ -34,7 +34,7 @@ _WEEK, _BEFORE = timedelta(days=7), timedelta(days=28)
 class Choice:
     """What is looked at; None or "" lets all through. `evaluations`: those of question sets too, or "only" them.
 
-    `scope` "" is every run, "*" those asked of all documents. `runs`: ids of those that are looked at; none: all.
+    `scope` "" is every run, "*" those asked of all documents.
     """
 
     span: Span = "month"
@@ -43,7 +43,6 @@ class Choice:
     scope: str = ""
     via: str = ""
     evaluations: Literal["without", "with", "only"] = "without"
-    runs: frozenset[str] = frozenset()
 
     def lets(self, run: RunFacts) -> bool:
         """Whether a run is looked at, whenever it was."""
@@ -52,7 +51,6 @@ class Choice:
             and (not self.evaluator or run.evaluator == self.evaluator)
             and (not self.scope or run.scope == self.scope.removeprefix("*"))
             and (not self.via or (run.via or "app") == self.via)
-            and (not self.runs or run.run_id in self.runs)
             and (self.evaluations == "with" or was_asked(run.run_id) == (self.evaluations == "without"))
         )
 

@@ -157,15 +157,13 @@ class DrawnSlide:
     charted: bool = False
 
 
-def show_slides(
-    trace: Trace, pictures: Pictures, *, name: str, app: bool = False, more: Sequence[DrawnSlide] = ()
-) -> Html:
-    """All slides of a run, and `more` after them, as `show_drawn` has it."""
+def show_slides(trace: Trace, pictures: Pictures, *, name: str, app: bool = False) -> Html:
+    """All slides of a run, as `show_drawn` has it."""
     slides = [
         DrawnSlide(step=STEP[slide.kind], says=describe_slide(slide, trace), picture=picture(slide, trace, pictures))
         for slide in build_slides(trace)
     ]
-    return show_drawn([*slides, *more], "The run, step by step", trace.meant, name=name, app=app)
+    return show_drawn(slides, "The run, step by step", trace.meant, name=name, app=app)
 
 
 def show_drawn(slides: Sequence[DrawnSlide], label: str, topic: str, *, name: str, app: bool = False) -> Html:
