@@ -1,4 +1,4 @@
-"""What the explorer costs: grades and misses explained, maps made, opened and asked, a folder compared.
+"""What the explorer costs: grades and misses explained, maps made and drawn, a folder compared.
 
 python -m benchmarks.explorer [--vectors N] [--files N] [--sizes N …] [--cache FOLDER] [--out FOLDER]
 
@@ -27,7 +27,7 @@ import numpy as np
 from benchmarks.explorer_library import measure
 from benchmarks.overhead import ms
 from crag.analysis.atlas import layout
-from crag.analysis.atlas.projection import refresh
+from crag.analysis.atlas.projection import project
 from crag.analysis.causes import explain_grade
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import RunRequest
@@ -35,7 +35,7 @@ from crag.core.trace import Trace
 from crag.engine import Engine
 
 RESULT = Path(__file__).resolve().parent / "results" / "explorer.md"
-VECTORS, FILES, WIDE, GROUPS = 10_000, 5_000, 384, 60
+VECTORS, FILES, WIDE, GROUPS = 20_000, 5_000, 384, 60
 SIZES = (10_000, 100_000, 1_000_000)
 Result = TypeVar("Result")
 
@@ -64,7 +64,7 @@ def main() -> int:
                     times.append(taken(lambda c=chunk, t=trace: explain_grade(engine, library, t, c.chunk.id))[1])  # type: ignore[misc]
         for name, times in (("first time", first), ("again", again)):
             rows.append((f"a grade explained, {name}, {len(times)} chunks", both(times), "400 ms"))
-        rows.append(("the sample's map made, 400 chunks", ms(taken(lambda: refresh(library))[1]), "–"))
+        rows.append(("the sample's map made, 400 chunks", ms(taken(lambda: project(library))[1]), "–"))
         folder = Path(place) / "folder"
         folder.mkdir()
         for number in range(given.files):
@@ -78,11 +78,8 @@ def main() -> int:
         )
         engine.close()
     vectors = made_up(given.vectors)
-    points, seconds = taken(lambda: layout.lay_out(vectors))
-    rows.append((f"{given.vectors:,} made-up vectors laid out", ms(seconds), "20 s"))
-    index = layout.flat_index(vectors)
-    placed = [taken(lambda at=at: layout.place(vectors[at : at + 1], index, points))[1] for at in range(50)]  # type: ignore[misc]
-    rows.append(("a vector placed among them", both(placed), "50 ms"))
+    seconds = taken(lambda: layout.fit(vectors).place(vectors))[1]
+    rows.append((f"{given.vectors:,} made-up vectors laid out", ms(seconds), "4 s"))
     for size in given.sizes:
         rows += measure(size, given.cache)
     said = page(rows)
