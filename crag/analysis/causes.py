@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from crag.analysis.comparison import Differences, differences
-from crag.analysis.gaps import LIKE, RUNS
+from crag.analysis.gaps import RUNS
 from crag.analysis.whatif.whatif import Without
 from crag.core.errors import FilterError, LibraryError, NotFoundError
 from crag.core.makers import Maker
@@ -35,6 +35,8 @@ from crag.text.words import STOP_WORDS
 if TYPE_CHECKING:
     from crag.engine import Engine
 
+LIKE = 0.7
+"""Questions whose vectors' cosine is at least this ask for about the same."""
 WORDS, SENTENCES = 12, 16
 """How many words of a question, and sentences of a chunk, are left out one after another."""
 CHARACTERS = 40_000

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from crag.analysis import gaps as analysis
+from crag.analysis.gaps import gaps as find_gaps
+from crag.analysis.kept_pages import keep as keep_page
+from crag.analysis.kept_pages import pages_named
 from crag.cli.options import Place, find_document, interruptible, latest_run, record_command
 from crag.cli.output import Options, Output, plain
 from crag.core.errors import PROGRAM, CragError, SettingsError
@@ -202,39 +202,17 @@ def verify(
     return int(status == "differs")
 
 
-def gaps(
-    place: Place,
-    output: Output,
-    closed: Annotated[bool, Option("--closed", help="those too that the documents have answered since")] = False,
-) -> int:
-    """The open gaps, those asked most often first, each with its pages."""
-    with place.opened() as (engine, library):
-        found = [gap for gap in analysis.gaps(library, engine.embedder) if closed or not gap.closed_by]
-        pages = [analysis.found_pages(library, gap) for gap in found]
-    for gap, kept in zip(found, pages, strict=True):
-        records = [
-            {"run": run, "url": page.url, "title": page.title, "kept_as": document.name if document else None}
-            for run, page, document in ((each.run, each.page, each.document) for each in kept)
-        ]
-        output.show({**asdict(gap), "pages": records}, "\n".join(_lines(gap, kept, output)))
+def gaps(place: Place, output: Output) -> int:
+    """Those asked most often first, each with its latest run, whose web pages `keep` keeps."""
+    with place.opened() as (_, library):
+        found = find_gaps(library)
+    for gap in found:
+        through = f", {said}" if (said := origins_text(gap.vias)) else ""
+        asked = f"    asked {count(gap.asked, 'time')}, last {gap.last[:16]}{through}, run {gap.runs[0]}"
+        output.show(asdict(gap), f"{output.paint(plain(gap.question), 'bold')}\n{asked}")
     if not found:
         output.note("No gap: every question of the latest runs was answered from the documents.")
     return 0
-
-
-def _lines(gap: analysis.Gap, pages: list[analysis.FoundPage], output: Output) -> Iterator[str]:
-    yield output.paint(plain(gap.question), "bold")
-    through = f", {said}" if (said := origins_text(gap.vias)) else ""
-    state = "answered since" if gap.closed_by else "open"
-    yield f"    asked {count(gap.asked, 'time')}, last {gap.last[:16]}{through}, {state}"
-    yield from (f"    also: {plain(other)}" for other in gap.others)
-    for each in pages:
-        yield f"    {plain(each.page.title or each.page.url)}"
-        if each.document:
-            yield f"        kept as {plain(each.document.name)}; ask again to close the gap"
-        else:
-            command = f"{PROGRAM} keep {shlex.quote(each.run)} {shlex.quote(plain(each.page.url))}"
-            yield output.paint(f"        {command}", "dim")
 
 
 def keep(
@@ -253,10 +231,10 @@ def keep(
     failed = 0
     with interruptible() as cancel, place.opened() as (engine, library):
         trace = library.runs.trace(latest_run(library) if run == "last" else run)
-        found = {page.id: page for said in pages or ["all"] for page in analysis.pages_named(trace, said)}
+        found = {page.id: page for said in pages or ["all"] for page in pages_named(trace, said)}
         for page in found.values():
             try:
-                kept = analysis.keep(page, trace.meant, library, engine, confidence=confidence, cancel=cancel)
+                kept = keep_page(page, trace.meant, library, engine, confidence=confidence, cancel=cancel)
             except CragError as error:
                 failed += 1
                 output.message(f"failed: {plain(page.url)}: {error}")

@@ -39,7 +39,7 @@ _MODULES = {
         "purge": "Take out documents that are old, little trusted, unverified or unused; --undo brings them back.",
         "reindex": "Compute every vector of a library again, after the embedding model or what it reads has changed.",
         "verify": "Read a whole library, and compare its parts and its index; with --repair the index is rebuilt.",
-        "gaps": "List the questions that the documents did not answer, and the web pages to keep for them.",
+        "gaps": "List the questions that the documents did not answer.",
         "keep": "Keep web pages that the answer of a run used as documents of the library.",
     },
     "ask": {

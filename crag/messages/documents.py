@@ -11,7 +11,7 @@ from crag.pipeline.folders import FileState, FolderComparison, Skipped
 from crag.text.formats import count
 
 if TYPE_CHECKING:
-    from crag.analysis.gaps import KeptPage
+    from crag.analysis.kept_pages import KeptPage
     from crag.pipeline.staleness import Stale
 
 _STALE = {

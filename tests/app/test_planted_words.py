@@ -118,7 +118,7 @@ def test_no_address_shows_a_word_of_another_library(planted: Planted, app: AppTe
         assert WORD not in seen.lower() and "lighthouse" not in seen, (page, address)
     for shown in ("results", "pair"):
         assert WORD not in all_of(visit(app, other, "evaluate", shown)).lower()
-    assert not gaps(engine.library(name_of(other)), engine.embedder)
+    assert not gaps(engine.library(name_of(other)))
 
 
 EXPORTS = (

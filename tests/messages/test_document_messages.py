@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from crag.analysis.gaps import KeptPage
+from crag.analysis.kept_pages import KeptPage
 from crag.core.documents import Look
 from crag.core.types import WebPage
 from crag.messages.documents import kept_sentence, left_text, lost_text, stale_sentence, stale_sentences

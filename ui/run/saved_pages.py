@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crag.analysis.gaps import KeptPage, in_library, keep, pages_named, used_pages, verify
+from crag.analysis.kept_pages import KeptPage, in_library, keep, pages_named, used_pages, verify
 from crag.core.errors import NotFoundError
 from crag.core.trace import Trace
 from crag.core.types import Chunk

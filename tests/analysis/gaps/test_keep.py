@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from crag.analysis.gaps import KeptPage, in_library, keep, pages_named, used_pages, verify
+from crag.analysis.kept_pages import KeptPage, in_library, keep, pages_named, used_pages, verify
 from crag.core.errors import CancelledError, EmptyError, InputError, NotFoundError
 from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
