@@ -231,18 +231,13 @@ def _print_check(check: SentenceCheck, known: set[int], output: Output) -> None:
 def _guide(trace: Trace, guidance: Guidance, output: Output) -> None:
     """What helps on where there is no answer."""
     limits = trace.decision or trace.run_settings
-    near = ((each, answers.against_text(each.score, limits.upper, limits.lower)) for each in guidance.near)
-    parts = (
-        [f"{each.source}, {each.where}, {against}: “{each.quote}”" for each, against in near],
-        [answers.about_text(guidance.about), answers.headings_text(guidance.about)],
-        [f"{answers.web_text(trace, on=guidance.web)} {guidance.query}"],
-    )
-    for head, lines in zip(answers.guidance_heads(trace).values(), parts, strict=True):
-        if not head or not any(lines):
-            continue
+    if (head := answers.near_text(trace)) and guidance.near:
         output.line(output.paint(f"{head}:", "bold"))
-        for line in filter(None, lines):
-            output.line(f"    {plain(line)}")
+        for each in guidance.near:
+            against = answers.against_text(each.score, limits.upper, limits.lower)
+            output.line(f"    {plain(f'{each.source}, {each.where}, {against}: “{each.quote}”')}")
+    output.line(output.paint("The web:", "bold"))
+    output.line(f"    {plain(f'{answers.web_text(trace, on=guidance.web)} {guidance.query}')}")
 
 
 def _place(citation: Citation) -> str:

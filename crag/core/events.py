@@ -29,18 +29,6 @@ from crag.core.types import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class About:
-    """What a library, or the part of it that was asked, is about.
-
-    `documents` counts all of them; `titles` are some, and `headings` the commonest of these, most common first.
-    """
-
-    documents: int
-    titles: tuple[str, ...]
-    headings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Near:
     """A passage that came near: its chunk, where that is, the chunk's score 0..1 (None: not graded), a line of it."""
 
@@ -58,7 +46,6 @@ class Guidance:
     `web`: whether a web provider is on.
     """
 
-    about: About
     near: tuple[Near, ...] = ()
     query: str = ""
     web: bool = False
@@ -79,7 +66,6 @@ FallbackAction = Literal[
     "scores alone",
     "not stored",
     "records",
-    "no guidance",
 ]
 """What was done where something failed; `crag.messages.wording` has the words."""
 

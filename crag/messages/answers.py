@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal
 
-from crag.core.events import About
 from crag.core.makers import about
 from crag.core.protocols import OWN
 from crag.core.trace import Trace
@@ -253,28 +252,10 @@ def conflict_sentences(answer: Answer) -> list[str]:
     return [*filter(None, map(_join_parts, (contradiction_parts(answer), differing_parts(answer))))]
 
 
-def guidance_heads(trace: Trace) -> dict[Literal["near", "about", "web"], str]:
-    """What stands above each part of the help. Where a passage is quoted as the answer, no near ones are listed."""
-    whole = trace.answer
-    quoted = whole is not None and any(each.origin == "internal" for each in whole.citations)
-    return {
-        "near": "" if quoted else "Nearest passages",
-        "about": "What was searched",
-        "web": "The web",
-    }
-
-
-def about_text(about: About) -> str:
-    """How many documents were searched, and some of their titles."""
-    if not about.titles:
-        return f"{count(about.documents, 'document')}."
-    among = "" if len(about.titles) == about.documents else ", among them"
-    return f"{count(about.documents, 'document')}{among}: {'; '.join(about.titles)}."
-
-
-def headings_text(about: About) -> str:
-    """The commonest headings; empty where none tells anything."""
-    return f"Headings in them: {' · '.join(about.headings)}" if about.headings else ""
+def near_text(trace: Trace) -> str:
+    """What stands above the passages that came near; empty where one is quoted as the answer, and none is listed."""
+    quoted = trace.answer is not None and any(each.origin == "internal" for each in trace.answer.citations)
+    return "" if quoted else "Nearest passages"
 
 
 def against_text(score: float | None, upper: float, lower: float) -> str:

@@ -44,7 +44,6 @@ _INSTEAD: dict[FallbackAction, str] = {
     "scores": "Their scores decide instead.",
     "scores alone": "Their scores decide.",
     "not stored": "The run is not in the history.",
-    "no guidance": "What is near it can't be shown.",
     "records": "The stored texts were searched for the question's words instead.",
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from crag.core import events as ev
@@ -45,7 +45,6 @@ from crag.pipeline.foreign_parts import (
     guard_plugin_evaluator,
     guard_web,
 )
-from crag.pipeline.guiding import Guide
 from crag.pipeline.resolve import ProviderPlan, problem, resolve_providers
 from crag.providers.endpoint import Endpoint
 from crag.providers.registry import LOCAL
@@ -135,14 +134,11 @@ def build_pipeline(
     retriever: Retriever = LibraryRetriever(library, settings, emitter)
     if request.retriever is not None:
         retriever = _Given(GuardedRetriever(request.retriever), library.documents)
-    about = partial(library.about, where=settings.where, min_confidence=settings.min_confidence)
     reached = plan.webs if settings.web_on else resolve_providers(config, keys, given_web=given_web).webs
     writer = LlmGenerator(chat) if chat and plan.writer else None
     generator: Generator = local.generator
     if not isinstance(generator, ExtractiveGenerator):
         generator = GuardedGenerator(generator)
-    # What the library holds is no help where it is not what was searched.
-    guide = None if request.retriever else Guide(about, web=bool(reached))
     parts = RunContext(
         settings=settings,
         wanted=request.wanted,
@@ -160,7 +156,8 @@ def build_pipeline(
         verifier=CitationVerifier(scorer, support, meter.check),
         meter=meter,
         emitter=emitter,
-        guide=guide,
+        # Without help where the library is not what was searched.
+        web_offered=None if request.retriever else bool(reached),
     )
     return parts, problems
 

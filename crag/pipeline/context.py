@@ -36,7 +36,6 @@ from crag.core.types import (
 )
 from crag.evaluation.refinement import InContext, LlmStripSelector, OneByOne, StripScorer
 from crag.generation.verification import CitationVerifier
-from crag.pipeline.guiding import Guide
 from crag.runtime.usage import UsageTracker
 
 
@@ -90,8 +89,8 @@ class RunContext:
     `strip_evaluator` scores strips and web pages: where a chunk's grade is a call that costs, it is a local one.
     `strip_grader` scores strips in place; where there is none, or that is not asked for, they are graded one by one.
     `set_grader` grades chunks together, where it graded each of them; None: another evaluator does that.
-    `hold_grades`: a block at whose end its new grades are stored, all at once. `guide` helps on where there is no
-    answer. `wanted` says what the run ends with.
+    `hold_grades`: a block at whose end its new grades are stored, all at once. `web_offered`: whether
+    help where there is no answer offers the web; None: no help is given. `wanted` says what the run ends with.
     """
 
     settings: Settings
@@ -109,7 +108,7 @@ class RunContext:
     hold_grades: Callable[[], AbstractContextManager[None]] = nullcontext
     selector: LlmStripSelector | None = None
     contextualizer: Contextualizer | None = None
-    guide: Guide | None = None
+    web_offered: bool | None = None
     wanted: OutputMode = "answer"
 
     def now(self) -> float:

@@ -1,15 +1,13 @@
-"""Help beside an answer that there is none: what came near, what was searched, what the web would be asked.
+"""Help beside an answer that there is none: what came near, and what the web would be asked.
 
 Nothing here calls a model, and only runs without an answer pay for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from crag.core.events import About, Guidance, Near
-from crag.core.settings import Settings
+from crag.core.events import Guidance, Near
 from crag.core.types import Chunk, Strip
 from crag.retrieval.rewriting import KeywordRewriter
 from crag.text.sentences import sentences
@@ -22,32 +20,24 @@ QUOTE = 220
 """Characters of a passage that are kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Guide:
-    """Makes the help of one run. `about` tells what is in the library; `web`: whether a web provider is on."""
+def guide(
+    question: str,
+    found: Sequence[tuple[Chunk, float | None]],
+    strips: Sequence[Strip],
+    keywords: int,
+    query: str,
+    *,
+    web: bool,
+) -> Guidance:
+    """The help for `question`: from the chunks `found`, each once, with their scores, and what was made of them.
 
-    about: Callable[[], About]
-    web: bool
-
-    def guidance(
-        self,
-        question: str,
-        found: Sequence[tuple[Chunk, float | None]],
-        strips: Sequence[Strip],
-        settings: Settings,
-        query: str = "",
-    ) -> Guidance:
-        """The help for `question`: from the chunks `found`, each once, with their scores, and what was made of them.
-
-        `query` is the one that the web was asked; none: it is made here, by rules. Raises StorageError.
-        """
-        nearest = sorted(found, key=lambda each: -1.0 if each[1] is None else each[1], reverse=True)
-        return Guidance(
-            about=self.about(),
-            near=tuple(_near(question, chunk, score, strips) for chunk, score in nearest[:NEAR]),
-            query=query or outgoing(KeywordRewriter().rewrite(question, max_keywords=settings.rewrite_keywords)),
-            web=self.web,
-        )
+    `query` is the one that the web was asked; none: it is made here, by rules, of so many `keywords`. `web`: whether a
+    provider is on.
+    """
+    nearest = sorted(found, key=lambda each: -1.0 if each[1] is None else each[1], reverse=True)
+    near = tuple(_near(question, chunk, score, strips) for chunk, score in nearest[:NEAR])
+    query = query or outgoing(KeywordRewriter().rewrite(question, max_keywords=keywords))
+    return Guidance(near=near, query=query, web=web)
 
 
 def _near(question: str, chunk: Chunk, score: float | None, strips: Sequence[Strip]) -> Near:

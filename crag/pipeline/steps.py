@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from crag.core import events as ev
-from crag.core.errors import ProviderError, ReplyError, StorageError
+from crag.core.errors import ProviderError, ReplyError
 from crag.core.policy import acted_on, chunks_acted_on, keeps_chunk, loops, refines
 from crag.core.trace import Round
 from crag.core.types import (
@@ -31,6 +31,7 @@ from crag.generation.arithmetic import looks_up, reach_cells
 from crag.generation.ground import finish, lacks_support, without_floor
 from crag.generation.verification import faithfulness
 from crag.pipeline.context import RunContext, State
+from crag.pipeline.guiding import guide
 from crag.text.injection import detect_injection, mask_injection
 from crag.web.searching import outgoing
 
@@ -243,18 +244,14 @@ def answer(state: State, parts: RunContext) -> State:
 
 def _guide(state: State, parts: RunContext) -> None:
     """Guidance after an answer that there is none."""
-    if parts.guide is None:
+    if parts.web_offered is None:
         return
     grades = {id: grade for each in state.get("rounds", ()) for id, grade in each.grades.items()}
     chunks = {found.chunk.id: found.chunk for each in state.get("rounds", ()) for found in each.chunks}
     chunks.update({found.chunk.id: found.chunk for found in state["acted"]})
     found = [(chunk, _score(grades.get(id))) for id, chunk in chunks.items()]
-    try:
-        query = state.get("web_query", "")
-        guidance = parts.guide.guidance(state["question"], found, state.get("strips", ()), parts.settings, query)
-    except StorageError as error:
-        parts.emitter.worked_around("answer", error, "no guidance")
-        return
+    question, strips, query = state["question"], state.get("strips", ()), state.get("web_query", "")
+    guidance = guide(question, found, strips, parts.settings.rewrite_keywords, query, web=parts.web_offered)
     parts.emit(ev.GuidanceOffered(guidance=guidance, at=parts.now()))
 
 

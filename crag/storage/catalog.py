@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from crag.core.errors import FilterError
-from crag.core.events import About
 from crag.core.filters.where import check, narrow_filter, parse, scope_of
 from crag.core.metadata import Fields, Value, fields_of, kept_from_web, known_fields
 from crag.core.types import Chunk, Document, FromWeb
@@ -33,14 +32,13 @@ class Catalog:
     """All documents of one generation of a library, n of them in order of number.
 
     `library` is the library's own id: what stands under a name may be another one later. `documents` are their records
-    with the fields that people gave them. `abouts`: what parts of it are about, by filter and least confidence.
+    with the fields that people gave them.
     """
 
     library: str
     generation: int
     titles: TitleIndex
     documents: Sequence[tuple[Document, Fields]]
-    abouts: dict[tuple[str, float], About] = field(default_factory=dict, repr=False)
 
     @classmethod
     def read(cls, connection: Connection, earlier: Catalog | None = None) -> Catalog:

@@ -65,7 +65,7 @@ class Library:
         self._database.check()
         self._upkeep = IndexSync(self._database, open_index or partial(EmbeddedIndex, folder / "index"))
         search = self._search = Search(self._database, embedder, self._upkeep)
-        self.find, self.find_in_records, self.about = search.find, search.find_in_records, search.about
+        self.find, self.find_in_records = search.find, search.find_in_records
         self.documents = Documents(self._database, embedder, self._upkeep.forget_deleted)
         self.purges = Purges(self._database, embedder, self._upkeep.forget_deleted)
         self.runs = Runs(self._database)

@@ -12,14 +12,12 @@ import numpy as np
 from sqlalchemy import Connection
 
 from crag.core.errors import EmptyLibraryError, InputError, QuestionError
-from crag.core.events import About
 from crag.core.protocols import Embedder, SearchQuery, embed_question
 from crag.core.types import RetrievedChunk
 from crag.index.chunk_index import Candidates, ChunkIndex, Scores, Vectors
 from crag.retrieval.ranking import join_candidates, nearer, rank, search_terms, without_names
 from crag.retrieval.statement_lines import line_items
 from crag.storage import search_rows, store
-from crag.storage.about import describe_documents
 from crag.storage.catalog import Catalog
 from crag.storage.database import Database
 from crag.storage.index_sync import IndexSync
@@ -28,7 +26,6 @@ CANDIDATES = 400
 """How many chunks are taken from the index by meaning, and as many by words."""
 _OF_NAMED = 200
 """And how many of the documents that the question names."""
-_ABOUTS = 256
 
 
 class Search:
@@ -73,17 +70,6 @@ class Search:
             numbers, lexical = search_rows.with_words(connection, words, max(CANDIDATES, query.k), allowed)
             candidates = Candidates(numbers, np.full(len(numbers), np.nan, np.float32), lexical)
             return _rank(connection, query, vector, catalog, candidates, catalog.titles.scores(query.text))
-
-    def about(self, *, where: str = "", min_confidence: float = 0.0) -> About:
-        """What the documents are about that a search with these filters would use."""
-        with self._database.read() as connection:
-            catalog = self._catalog_of(connection)
-            known = catalog.abouts.get((where, min_confidence))
-            if known is None:
-                known = describe_documents(connection, catalog, catalog.allowed(where, min_confidence))
-                if len(catalog.abouts) < _ABOUTS:  # clients name filters
-                    catalog.abouts[where, min_confidence] = known
-            return known
 
     def forget(self) -> None:
         """Free the memory; the next search loads it again."""

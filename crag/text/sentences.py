@@ -6,8 +6,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from crag.text.words import STOP_WORDS
-
 _ENDS_LIKE_PROSE = re.compile(r"[.!?;:,]\s*$")
 _TWO_SENTENCES = re.compile(r"[.!?]\s+[A-Z\d]")
 _ENDS_IN_A_FIGURE = re.compile(r"[\d%)—–-]\W*$")
@@ -224,33 +222,3 @@ def _opens(text: str, at: int) -> bool:
     if text[at] in "“«”»":
         return text[at] in "“«"
     return (at == 0 or text[at - 1] in " \t\n([—–-/") and text[at + 1 : at + 2].strip() != ""
-
-
-_LONGEST = 70
-_NUMBERED = re.compile(
-    r"^(?:(?:note|item|part|section|chapter|appendix) )?(?:\d+[A-Z]?|[IVX]+)(?:\.\d+)*[\s.:)–—-]+", re.I
-)
-_TORN = re.compile(r"\. ?\.|\d \.\d")
-"""Rows of dots, and numbers that were torn apart."""
-_WORN = frozenset(
-    """acronym acronyms analysis annex appendix chapter conclusion conclusions contents continued date definition
-    definitions exhibit exhibits figure fiscal form general history index information introduction item march measure
-    milestone milestones note notes number objective overview page part performance progress reference references
-    report result results section signature signatures statement summary table target total update value values year
-    met january february april may june july august september october november december""".split()
-)
-"""What headings of any document say."""
-
-
-def informative_heading(heading: str) -> str:
-    """The heading in one line, as "Legal Proceedings"; empty where it tells nothing of its document.
-
-    That is one of a single word, of words that stand in any document, or cut out of a sentence.
-    """
-    line = _NUMBERED.sub("", " ".join(heading.split())).strip(" .:–—-•")
-    spoken = re.findall(r"[^\W\d_]{3,}", line.casefold())
-    own = [word for word in spoken if word not in STOP_WORDS and word not in _WORN]
-    ends = re.findall(r"\w+", line.casefold())
-    if not 4 <= len(line) <= _LONGEST or len(own) < 2 or "|" in line or "; " in line or _TORN.search(line):
-        return ""
-    return "" if ends[0] in STOP_WORDS or ends[-1] in STOP_WORDS else line

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from crag.core import events as ev
-from crag.core.events import About, Guidance, Near, event_from_json, event_to_json
+from crag.core.events import Guidance, Near, event_from_json, event_to_json
 from crag.core.trace import Trace
 from crag.core.types import (
     Action,
@@ -53,7 +53,6 @@ CITATION = Citation(
     rects=(Rect(page=1, left=1, top=2, right=3, bottom=4),),
 )
 GUIDANCE = Guidance(
-    about=About(documents=1, titles=("Report",), headings=("Income Taxes",)),
     near=(Near(chunk_id="a", source="a.pdf", where="page 1", score=None, quote="Paris"),),
     query="paris",
     web=True,

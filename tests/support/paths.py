@@ -11,7 +11,6 @@ from crag.generation.verification import CitationVerifier
 from crag.pipeline.context import EventEmitter, RunContext
 from crag.pipeline.fallback import FallbackWeb
 from crag.pipeline.graph import run_graph
-from crag.pipeline.guiding import Guide
 from crag.retrieval.rewriting import KeywordRewriter
 from crag.runtime.usage import UsageTracker
 from crag.testing.fakes import FixedRetriever, FixedWeb, ScriptedAnswerGrader, ScriptedEvaluator, chunk_of
@@ -43,7 +42,7 @@ class Case:
         again: Sequence[str] | None = None,
         changes: dict[str, object] | None = None,
         score: Callable[[str], float | None] = score,
-        guide: Guide | None = None,
+        web_offered: bool | None = None,
         confidence: float | None = None,
     ) -> None:
         chunks = [chunk_of(text, ordinal=place) for place, text in enumerate(texts)]
@@ -63,7 +62,7 @@ class Case:
             verifier=CitationVerifier(self.evaluator),
             meter=meter,
             emitter=emitter,
-            guide=guide,
+            web_offered=web_offered,
         )
         start = ev.RunStarted(
             run_id="r",

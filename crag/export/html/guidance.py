@@ -1,4 +1,4 @@
-"""Under an answer that there is none: what came near, what was searched, and the web."""
+"""Under an answer that there is none: what came near, and the web."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.elements import Html
 from crag.export.html.safe_text import excerpt
-from crag.messages.answers import about_text, against_text, guidance_heads, headings_text, web_text
+from crag.messages.answers import against_text, near_text, web_text
 
 _NAME = 120
 """Characters that are shown of a name."""
@@ -23,14 +23,11 @@ def panel(trace: Trace, *, web: bool | None = None, live: bool = True) -> Html:
     if guidance is None:
         return Html()
     on = guidance.web if web is None else web
-    parts = (
-        _near(guidance, trace, live=live),
-        _about(guidance),
-        _web(trace, guidance, on=on, live=live),
-    )
-    heads = guidance_heads(trace).values()
+    head, near = near_text(trace), _near(guidance, trace, live=live)
     return h.div("cx")[
-        h.div("guide")[[(h.h3[head], part) for head, part in zip(heads, parts, strict=True) if head and part]]
+        h.div("guide")[
+            head and near and h.fragment(h.h3[head], near), h.h3["The web"], _web(trace, guidance, on=on, live=live)
+        ]
     ]
 
 
@@ -51,11 +48,6 @@ def _near(guidance: Guidance, trace: Trace, *, live: bool) -> Html:
         for each in guidance.near
     ]
     return h.ul("turns")[passages] if passages else Html()
-
-
-def _about(guidance: Guidance) -> Html:
-    headings = headings_text(guidance.about)
-    return h.fragment(h.p("small")[about_text(guidance.about)], headings and h.p("small")[headings])
 
 
 def _web(trace: Trace, guidance: Guidance, *, on: bool, live: bool) -> Html:

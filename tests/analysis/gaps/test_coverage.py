@@ -11,7 +11,7 @@ from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine
-from crag.messages.answers import guidance_heads
+from crag.messages.answers import near_text
 
 MOON = "How long does the moon take to circle the earth?"
 WORDED = "how long does the Moon take to circle the earth"
@@ -72,9 +72,8 @@ def test_a_table_row_that_is_quoted_under_incorrect_is_an_answer_and_closes_a_ga
     assert after.action == Action.INCORRECT and after.answer is not None and "$3,169,463" in after.answer.text
     assert found(engine) == []
     assert figures.gaps([each for _, each in engine.library().facts.since()]) == 1
-    heads = guidance_heads(after)
-    assert after.guidance is not None and after.guidance.near and not heads["near"]
-    assert guidance_heads(before)["near"] == "Nearest passages"
+    assert after.guidance is not None and after.guidance.near and not near_text(after)
+    assert near_text(before) == "Nearest passages"
 
 
 def test_what_a_program_asked_in_vain_is_a_gap_that_says_so(engine: Engine) -> None:
