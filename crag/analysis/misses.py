@@ -17,7 +17,7 @@ from crag.core.filters.where import parse
 from crag.core.protocols import SearchQuery
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action, Answer, Chunk, Citation, Document, Grade, Strip
+from crag.core.types import Action, Chunk, Citation, Document, Grade, Strip
 from crag.generation.arithmetic import looks_up
 from crag.retrieval.ranking import question_terms
 from crag.storage.library import Library
@@ -41,10 +41,6 @@ retrieved": k chunks had a better rank. "replaced": a later retrieval took the p
 the action uses no documents. "below": its score was too low to be kept. "dropped": none of its strips was kept.
 "not cited": a strip was kept, and the answer cites it nowhere. "cited": the answer cites it. Of a sentence only the
 strips and citations count that share it.
-"""
-Preferred = Literal["", "looked up", "worked out", "words"]
-"""Why an answer cites a strip first: a table's row has the figure that is asked for, the result is worked out from it,
-or it has the words that answer. Empty where only its score is known.
 """
 _ORDER: tuple[Stage, ...] = (
     "excluded",
@@ -112,7 +108,7 @@ class Miss:
     `retrieved`: how many chunks the run retrieved; `upper`, `lower`, `floor` (of strips), `action`: what decided.
     `merged`: whether the best chunks of all its retrievals were used. `filter`: what left documents out. `change`: the
     smallest that is known to help, or may; None where there is none. `missing`: words of the question that none of the
-    chunks has. `instead`: what the answer cites first in place of what it does not cite, why, and that strip's score.
+    chunks has. `instead`: what the answer cites first in place of what it does not cite.
     """
 
     wanted: Wanted
@@ -129,8 +125,6 @@ class Miss:
     change: Change | None = None
     missing: tuple[str, ...] = ()
     instead: Citation | None = None
-    instead_for: Preferred = ""
-    instead_score: float | None = None
 
 
 def explain_miss(library: Library, trace: Trace, wanted: Wanted) -> Miss:
@@ -161,7 +155,6 @@ def follow_chunks(
     fates = _follow(library, trace, settings, chunks, words(wanted.text), ranked) if chunks else []
     cited = trace.answer.citations if trace.answer is not None else ()
     instead = cited[0] if cited and fates and fates[0].stage == "not cited" else None
-    scores = {strip.id: strip.score for strip in trace.all_strips}
     return Miss(
         wanted=wanted,
         document=document,
@@ -177,8 +170,6 @@ def follow_chunks(
         change=_smallest_change(trace, settings, fates[0]) if fates else None,
         missing=tuple(_missing(trace.meant, chunks)),
         instead=instead,
-        instead_for=_preferred(trace.answer, instead) if trace.answer is not None and instead is not None else "",
-        instead_score=scores.get(instead.strip_id) if instead is not None else None,
     )
 
 
@@ -315,14 +306,6 @@ def _stage(trace: Trace, settings: Settings, chunk: str, sentence: Sequence[str]
     if not strips and grade is not None and grade.score is not None and grade.score < settings.upper:
         return "below"
     return "dropped"
-
-
-def _preferred(answer: Answer, first: Citation) -> Preferred:
-    if answer.calculation is not None:
-        return "worked out"
-    if answer.short is None or answer.short.strip_id != first.strip_id:
-        return ""
-    return "looked up" if answer.short.row and answer.lookup == "found" else "words"
 
 
 def _is_excluded(library: Library, settings: Settings, document: str) -> bool:

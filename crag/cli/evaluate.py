@@ -27,7 +27,7 @@ from crag.core.errors import (
 )
 from crag.core.protocols import RunRequest
 from crag.core.types import Action
-from crag.export.explanations import FunnelRecord
+from crag.export.explanations import funnel_values
 from crag.messages.evaluations import (
     TITLES,
     UNTIMED,
@@ -120,7 +120,7 @@ def result_record(column: Column) -> dict[str, Any]:
         "kind": "evaluation",
         "id": column.id,
         **result,
-        "funnel": FunnelRecord.of(column.funnel).json_values(),
+        "funnel": funnel_values(column.funnel),
         "spent": {**asdict(column.spent), "said": cost_text(column.spent)},
     }
 

@@ -18,9 +18,21 @@ from crag.cli.output import Options, Output, plain, strip_controls
 from crag.core.errors import InputError, NotFoundError, SettingsError
 from crag.core.protocols import SetGrader
 from crag.core.trace import Trace
-from crag.export.explanations import ExplanationRecord, FlipRecord, MissRecord, WithoutRecord
+from crag.export.explanations import MissRecord, flip_values, grade_values, without_values
 from crag.export.html.site import write_site
-from crag.messages.explanations import change_sentence, fate_text, miss_sentence, missing_sentence, part_text
+from crag.messages.explanations import (
+    change_sentence,
+    citations_sentence,
+    fate_text,
+    flip_sentences,
+    grade_sentences,
+    miss_sentence,
+    missing_sentence,
+    other_text_sentence,
+    part_text,
+    untried_sentence,
+    without_sentences,
+)
 from crag.storage.library import Library
 from crag.text.formats import count, format_score
 
@@ -75,8 +87,8 @@ def explain(
         if sought.without:
             _without(engine, trace, [_number(each) for each in sought.without.split(",")], output)
         if sought.flip:
-            found = FlipRecord.of(trace, smallest_moves(trace), nearest_other_run(library, trace, engine.embedder))
-            output.show(found.json_values(), "\n".join(map(plain, found.said)))
+            moves, other = smallest_moves(trace), nearest_other_run(library, trace, engine.embedder)
+            output.show(flip_values(moves, other), "\n".join(map(plain, flip_sentences(trace, moves, other))))
     return 0
 
 
@@ -96,27 +108,29 @@ def _chunk_id(trace: Trace, number: int) -> str:
 
 def _grade(engine: Engine, library: Library, trace: Trace, number: int, output: Output) -> None:
     found = explain_grade(engine, library, trace, _chunk_id(trace, number))
-    record = ExplanationRecord.of(found)
-    lines = _headed(record.said, output)
-    for each in (*record.words, *record.sentences):
-        score = format_score(each.score) if each.score is not None else "failed"
-        lines.append(f"    {plain(f'{score} without: {each.text}')}"[:_WIDE])
+    values = grade_values(found)
+    lines = _headed([*grade_sentences(found), untried_sentence(found), other_text_sentence(found)], output)
+    for each in (*values["words"], *values["sentences"]):
+        score = format_score(each["score"]) if each["score"] is not None else "failed"
+        lines.append(f"    {score} without: {plain(each['text'])}"[:_WIDE])
     lines += [f"    {part.adds:+.2f} {part_text(part)}" for part in found.parts]
-    output.show(record.json_values(), "\n".join(lines))
+    output.show(values, "\n".join(lines))
 
 
 def _without(engine: Engine, trace: Trace, numbers: Iterable[int], output: Output) -> None:
     grader = engine.evaluator if isinstance(engine.evaluator, SetGrader) else None
     left = leave_out(trace, [_chunk_id(trace, number) for number in numbers], grader)
     web_on = bool(engine.resolve_providers(settings=left.settings).webs)
-    record = WithoutRecord.of(left, answer_without(engine, left, web_on=web_on))
-    answer = ["", strip_controls(record.answer), plain(record.cited)] if record.answer is not None else []
-    output.show(record.json_values(), "\n".join([*_headed(record.said, output), *answer]))
+    found = answer_without(engine, left, web_on=web_on)
+    lines = _headed(without_sentences(left, found), output)
+    if found.answer is not None:
+        lines += ["", strip_controls(found.answer.text), plain(citations_sentence(found.answer))]
+    output.show(without_values(left, found), "\n".join(lines))
 
 
 def _headed(sentences: Iterable[str], output: Output) -> list[str]:
     """The sentences a line each, the first one in bold."""
-    first, *rest = map(plain, sentences)
+    first, *rest = map(plain, filter(None, sentences))
     return [output.paint(first, "bold"), *rest]
 
 

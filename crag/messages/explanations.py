@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from crag.analysis.breaking import FIGURE, ORDER, Break, Situation, marked, says
 from crag.analysis.causes import AnswerWithout, GradeExplanation, NoAnswer, Occlusion, OtherRun, Unexplained
-from crag.analysis.misses import REACH, Fate, Miss, Preferred, Ranks
+from crag.analysis.misses import REACH, Fate, Miss
 from crag.analysis.whatif.whatif import Move, Without
 from crag.core.makers import name_in_sentence
 from crag.core.settings import Settings, meta
@@ -96,20 +96,15 @@ def _quote(text: str, occlusion: Occlusion) -> str:
 
 
 def untried_sentence(found: GradeExplanation) -> str:
-    """What was not left out, of a long question or text or of one that has too little; empty where all was."""
+    """What of a long question or text was not left out; empty where all was."""
     if found.reason:
         return ""
-    parts = (
-        ("question", "content word", found.words, found.more_words),
-        ("chunk", "sentence", found.sentences, found.more_sentences),
-    )
-    few = [
-        f"The {whole} has {'one' if more else 'no'} {part}, so none is left out."
-        for whole, part, tried, more in parts
-        if not tried
+    left = [
+        count(more, part)
+        for part, more in (("content word", found.more_words), ("sentence", found.more_sentences))
+        if more
     ]
-    left = [count(more, part) for _, part, tried, more in parts if more and tried]
-    return " ".join([*few, f"Not tried: {join_names(left)}."] if left else few)
+    return f"Not tried: {join_names(left)}." if left else ""
 
 
 def other_text_sentence(found: GradeExplanation) -> str:
@@ -214,14 +209,6 @@ _SHOWN = 8
 """Words that are named at most."""
 
 
-_PREFERRED: dict[Preferred, str] = {
-    "": "",
-    "looked up": ", a table's row with the figure that is asked for",
-    "worked out": ", from which the result is worked out",
-    "words": ", with the words that answer",
-}
-
-
 def miss_sentence(miss: Miss) -> str:
     """How far the text came, and why no further."""
     if not miss.fates:
@@ -231,10 +218,10 @@ def miss_sentence(miss: Miss) -> str:
         case "excluded":
             return f"{what} was not searched: {_filter_text(miss)} leaves its document out."
         case "not retrieved":
-            ranks = miss.fates[0].ranks
-            beaten = (ranks.together or miss.retrieved + 1) > miss.retrieved
-            why = "" if beaten else ". The library has changed since, or a table with the figure took its place"
-            return f"{what} was not retrieved: {_ranks_text(ranks)}, and the run retrieved {miss.retrieved}{why}."
+            rank = miss.fates[0].ranks.together
+            among = f"ranks {rank:,}" if rank is not None else f"is not among the first {REACH:,}"
+            late = "" if (rank or miss.retrieved + 1) > miss.retrieved else ". The library has changed since"
+            return f"{what} was not retrieved: its best chunk {among}, and the run retrieved {miss.retrieved}{late}."
         case "replaced":
             said = (
                 f"after a search with a rewritten query the best {miss.retrieved} chunks of both were used, without it"
@@ -252,9 +239,11 @@ def miss_sentence(miss: Miss) -> str:
             below = f", below the lower threshold of {format_score(miss.lower)}" if low else ""
             return f"{what} {found}{below}, but {_dropped_text(miss)}."
         case "not cited":
-            kept = [strip for strip in _strips(miss) if strip.kept]
-            strips = f"{count(len(kept), 'strip')} of it {'was' if len(kept) == 1 else 'were'} kept{_best_text(kept)}"
-            return f"{what} {found}, and {strips}. {_instead_text(miss)}"
+            instead = "There is no answer that could cite it."
+            if miss.instead is not None:
+                instead = f"The answer cites another strip first: {place_text(miss.instead)}."
+            kept = sum(strip.kept for strip in _strips(miss))
+            return f"{what} {found}, and {count(kept, 'strip')} of it kept. {instead}"
         case _:
             return f"{what} {found}, and the answer cites it."
 
@@ -327,48 +316,17 @@ def _retrieved_text(miss: Miss) -> str:
     return f"was retrieved at rank {min(ranks)} with {count(len(own), 'chunk')}{best}"
 
 
-def _ranks_text(ranks: Ranks) -> str:
-    if ranks.together is None:
-        return f"none of its chunks is among the first {REACH:,} for this question"
-    ways = [
-        f"{_rank_text(ranks.meaning)} by meaning",
-        f"{_rank_text(ranks.words)} by words",
-    ]
-    return f"its best chunk ranks {_rank_text(ranks.together)} ({', '.join(ways)})"
-
-
-def _rank_text(rank: int | None) -> str:
-    return f"{rank:,}" if rank is not None else f"beyond {REACH:,}"
-
-
-def _best_text(kept: Sequence[Strip]) -> str:
-    scores = [strip.score for strip in kept if strip.score is not None]
-    return f", the best scored {format_score(max(scores))}" if scores else ""
-
-
-def _instead_text(miss: Miss) -> str:
-    if miss.instead is None:
-        return "There is no answer that could cite it."
-    place = miss.instead.place or (f"page {miss.instead.page}" if miss.instead.page else "")
-    where = f"{miss.instead.source}{place and f', {place}'}"
-    scored = f", scored {format_score(miss.instead_score)}" if miss.instead_score is not None else ""
-    return f"The answer cites another strip first: {where}{scored}{_PREFERRED[miss.instead_for]}."
-
-
 def _dropped_text(miss: Miss) -> str:
     strips = _strips(miss)
     scores = [strip.score for strip in strips if strip.score is not None]
-    if not strips:
-        return "it was not cut into strips"
-    one = len(strips) == 1
-    said = "its only strip was not kept" if one else f"none of its {len(strips)} strips was kept"
+    said = f"none of its {count(len(strips), 'strip')} was kept"
     if not scores:
-        return f"{said}, and {'it' if one else 'none'} was {'not ' if one else ''}scored"
-    best = f"{'it' if one else 'the best'} scored {format_score(max(scores), miss.floor)}"
+        return said
+    best = f"{said}; the best scored {format_score(max(scores), miss.floor)}"
     if max(scores) < miss.floor:
-        return f"{said}; {best}, below the strip filter of {format_score(miss.floor)}"
+        return f"{best}, below the strip filter of {format_score(miss.floor)}"
     refused = any(strip.selected is False for strip in strips)
-    return f"{said}; {best}, {'but the language model left it out' if refused else 'and others took the room'}"
+    return f"{best}, {'but the language model left it out' if refused else 'and others took the room'}"
 
 
 def change_sentence(miss: Miss) -> str:

@@ -43,7 +43,13 @@ def compose_sentences(found: Chosen) -> list[Said]:
         *_failures(runs),
         *_speed(runs, before),
         *_cost(runs),
-        *_rate("{:.0%} of checked sentences supported", faithfulness(runs), faithfulness(before), "faithful", rise_warns=False),
+        *_rate(
+            "{:.0%} of checked sentences supported",
+            faithfulness(runs),
+            faithfulness(before),
+            "faithful",
+            rise_warns=False,
+        ),
     ]
     if unanswered := gaps(runs):
         said.append(Said(f"{count(unanswered, 'run')} found no answer in the documents.", mark="gaps"))

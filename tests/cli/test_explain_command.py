@@ -24,7 +24,7 @@ def test_the_shell_says_how_far_a_page_came_and_what_would_have_kept_it(place: P
     far = crag("explain", asked["run_id"], "--page", f"{sample.pdf.name}:45", "--library", place, "--json").records[0]
     assert far["stage"] == "not retrieved" and far["document"] == sample.pdf.name
     assert far["fates"][0]["together"] > 10 and far["fates"][0]["rank"] is None
-    assert "ranks" in far["said"] and far["change"] == {"k": far["fates"][0]["together"]}
+    assert far["change"] == {"k": far["fates"][0]["together"]}
 
 
 def test_what_cannot_be_looked_for_is_refused(place: Path, sample: Sample) -> None:
@@ -50,7 +50,7 @@ def test_the_shell_says_what_a_score_rests_on_and_what_would_change_the_action(p
     assert min(each["score"] for each in grade["sentences"]) < 0.2
     assert (left["before"], len(left["left_out"])) == ("CORRECT", 2) and left["action"] != "CORRECT"
     one = crag("explain", asked["run_id"], "--without", 1, "--json", "--library", place).records[0]
-    assert one["action"] == "CORRECT" and one["cited"].startswith("It cites [1] page")
+    assert one["action"] == "CORRECT" and one["cited"][0].startswith("page")
     assert flip["moves"][0]["settings"]["upper"] > 0.4 and flip["other"]["action"] != "CORRECT"
 
 

@@ -35,7 +35,7 @@ from crag.integrations.mcp.request import (
     run_uri,
 )
 from crag.messages.answers import brief_text, conflict_sentences
-from crag.messages.explanations import fate_text, missing_sentence
+from crag.messages.explanations import change_sentence, fate_text, miss_sentence, missing_sentence
 from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence
 from crag.pipeline.request import QUESTION_CHARS
 from crag.text.injection import fence_text, quote_for_model
@@ -215,12 +215,12 @@ def explain(
     wanted = Wanted(document=line(document), page=page, text=text)
     miss = explain_miss(library, library.runs.trace(line(run).removeprefix(run_uri(""))), wanted)
     record = _safe(MissRecord.of(miss))
-    missing = line(missing_sentence(miss)) if miss.fates else ""
+    said = [miss_sentence(miss), change_sentence(miss), missing_sentence(miss) if miss.fates else ""]
     chunks = [
         f"- {safe.source}, {safe.place or f'page {safe.page}'}: {fate_text(fate)}"
         for safe, fate in zip(record.fates[:SHOWN], miss.fates, strict=False)
     ]
-    return reply("\n".join(filter(None, [record.said, record.change_said, missing, *chunks])), record)
+    return reply("\n".join(filter(None, [*map(line, said), *chunks])), record)
 
 
 def _safe(record: MissRecord) -> MissRecord:
@@ -230,8 +230,6 @@ def _safe(record: MissRecord) -> MissRecord:
     )
     changed: dict[str, Any] = {
         "document": line(record.document) if record.document is not None else None,
-        "said": line(record.said),
-        "change_said": line(record.change_said),
         "fates": fates,
     }
     return record.model_copy(update=changed)
