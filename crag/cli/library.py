@@ -103,11 +103,8 @@ class _Given(Options):
     not_used_for: Annotated[
         int | None, Option(parser=days_of, metavar="DAYS", help="in no answer's evidence for so long: 30d")
     ] = None
-    confidence_below: Annotated[float | None, Option(min=0, max=1, help="trusted less than this")] = None
-    score_below: Annotated[float | None, Option(min=0, max=1, help="graded worse than this on average")] = None
-    unverified: Annotated[bool, Option("--unverified", help="not marked with verified=true")] = False
     where: Annotated[
-        str | None, Option(metavar="FILTER", help="only documents that match it, as: source = news.example.org")
+        str | None, Option(metavar="FILTER", help="that match it, as: verified = false and confidence < 0.5")
     ] = None
 
 

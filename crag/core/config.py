@@ -66,7 +66,7 @@ class StorageSettings(SettingsGroup, title="storage"):
     only one process can use. Put user and password into CRAG_MILVUS_TOKEN, not here."""
     purge: str = setting("", "Purge")
     """Documents that the running app removes by itself, once an hour, written as options of the command purge, for
-    example --older-than 90d --unverified. They can be restored for a day. If not set, it removes none."""
+    example --older-than 90d --where "verified = false". They can be restored for a day. If not set, it removes none."""
     refresh: str = setting("", "Fetch web pages again")
     """Web documents older than this, for example 7d or 2w, are checked once an hour by the running app and replaced if
     they changed. If not set, it checks none."""

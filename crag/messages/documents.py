@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, assert_never, get_args
 
 from crag.core.ingesting import Embedding, IngestStep, ReadingPage, ReadingQueued, RecognisingPage
-from crag.pipeline.folders import FileState, FolderComparison, Skipped
+from crag.pipeline.folders import FileState, FolderComparison
 from crag.text.formats import count
 
 if TYPE_CHECKING:
@@ -29,17 +29,12 @@ _STALE = {
 }
 
 
-_SKIPPED: Mapping[Skipped, str] = {"hidden": "hidden", "link": "linked", "other kind": "of other kinds"}
-
-
-def stale_sentence(stale: Stale) -> str:
-    """What is out of date, and what to do."""
-    return _STALE[stale.reason].format(since=stale.since, looked=stale.looked)
-
-
 def stale_sentences(found: Mapping[str, Sequence[Stale]]) -> dict[str, tuple[str, ...]]:
-    """The same of several documents, by id."""
-    return {id: tuple(map(stale_sentence, each)) for id, each in found.items()}
+    """What is out of date of several documents, by id, and what to do."""
+    return {
+        id: tuple(_STALE[each.reason].format(since=each.since, looked=each.looked) for each in stale)
+        for id, stale in found.items()
+    }
 
 
 def kept_sentence(kept: KeptPage) -> str:
@@ -69,28 +64,21 @@ def step_text(step: IngestStep) -> str:
 
 def lost_text(labels: int, records: int, verified: bool) -> str:
     """What was known of a document's old text and holds for no chunk of the new one; empty where all went over."""
-    lost = [
-        *([count(labels, "label")] if labels else []),
-        *([f"the track record of {count(records, 'chunk')}"] if records else []),
-        *(["its verification"] if verified else []),
-    ]
+    numbers = {"label": labels, "track record": records, "verification": int(verified)}
+    lost = [count(number, what) for what, number in numbers.items() if number]
     return f"lost with the old text: {', '.join(lost)}" if lost else ""
 
 
 def folder_text(compared: FolderComparison) -> str:
-    """What a folder is beside the library, as "3 new, 1 gone, 40 unchanged; skipped: 2 hidden"."""
+    """What a folder is beside the library, as "3 new, 1 gone, 40 unchanged; skipped: hidden 2"."""
     states = Counter(each.state for each in compared.files)
-    found = [f"{states[state]:,} {state}" for state in get_args(FileState) if states[state]]
-    skipped = [f"{compared.skipped[why]:,} {said}" for why, said in _SKIPPED.items() if compared.skipped.get(why)]
-    said = ", ".join(found) or "The folder holds no file that is read here"
-    return f"{said}; skipped: {', '.join(skipped)}" if skipped else said
+    found = ", ".join(f"{states[state]:,} {state}" for state in get_args(FileState) if states[state])
+    skipped = ", ".join(f"{why} {number:,}" for why, number in compared.skipped.items() if number)
+    said = found or "The folder holds no file that is read here"
+    return f"{said}; skipped: {skipped}" if skipped else said
 
 
 def left_text(seconds: float) -> str:
     """How much longer something takes, as "about 2 min left"."""
-    if seconds < 10:
-        return "a few seconds left"
-    if seconds < 55:
-        return f"about {round(seconds, -1):.0f} s left"
-    minutes = max(1, round(seconds / 60))
-    return f"about {minutes} min left" if minutes < 60 else f"about {minutes // 60} h {minutes % 60} min left"
+    minutes = round(seconds / 60)
+    return f"about {minutes:,} min left" if minutes else "under a minute left"

@@ -53,7 +53,7 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("evaluate SETS/sheet.xlsx", 1, "a spreadsheet"),
         ("purge", 2, "needs a condition"),
         ("purge --dry-run", 2, "needs a condition"),
-        ("purge --undo --unverified", 2, "no conditions"),
+        ("purge --undo --older-than 30d", 2, "no conditions"),
         ("purge --undo nothing.pdf", 1, "no document called"),
         ("purge --where 'nonsense = 1'", 1, "no document has"),
         ("purge --where 'tags has'", 1, "column"),

@@ -17,13 +17,17 @@ def place(folder: Path, tmp_path: Path) -> Path:
 
 
 def test_a_dry_run_changes_nothing_and_a_purge_is_undone(place: Path) -> None:
-    conditions = ("--confidence-below", "0.5", "--unverified", "--library", place)
+    conditions = ("--where", "confidence < 0.5 and verified = false", "--library", place)
     (due,) = crag("purge", *conditions, "--dry-run", "--json").records
-    assert (due["status"], due["name"], due["why"]) == ("due", "lighthouse.pdf", "confidence 0.4, unverified")
+    assert (due["status"], due["name"], due["why"]) == (
+        "due",
+        "lighthouse.pdf",
+        "meets confidence < 0.5 and verified = false",
+    )
     assert len(crag("documents", "--library", place, "--json").records) == 1
     gone = crag("purge", *conditions)
     assert gone.code == 0
-    assert gone.out == "purged  lighthouse.pdf: confidence 0.4, unverified\n"
+    assert gone.out == "purged  lighthouse.pdf: meets confidence < 0.5 and verified = false\n"
     assert "purge --undo" in gone.err
     assert crag("documents", "--library", place, "--json").records == []
     assert crag("search", "lighthouse", "--library", place).code == 1

@@ -38,7 +38,7 @@ def test_every_library_is_purged_as_configured_and_only_then(tmp_path: Path) -> 
     quiet.tidy(threading.Event())
     assert quiet.library("one").size[0] == 1
     quiet.close()
-    engine = Engine(AppConfig.of(data=tmp_path, purge="--older-than 30d --unverified"), embedder=EMBEDDER)
+    engine = Engine(AppConfig.of(data=tmp_path, purge="--older-than 30d --where 'verified = false'"), embedder=EMBEDDER)
     used = engine.library("one")
     assert used.search("one", 1)
     engine.tidy(threading.Event())
@@ -57,7 +57,7 @@ def test_a_broken_library_stops_no_other(tmp_path: Path, caplog: pytest.LogCaptu
     filled(tmp_path, "a")
     file = tmp_path / "workspaces" / "a" / "library.db"
     file.write_bytes(file.read_bytes()[:100] + b"nothing of a library" * 500)
-    engine = Engine(AppConfig.of(data=tmp_path, purge="--unverified"), embedder=EMBEDDER)
+    engine = Engine(AppConfig.of(data=tmp_path, purge="--where 'verified = false'"), embedder=EMBEDDER)
     with caplog.at_level(logging.WARNING, logger="crag.pipeline.libraries"):
         engine.tidy(threading.Event())
     assert "the library a was not purged" in caplog.text
@@ -71,7 +71,7 @@ def test_a_broken_library_stops_no_other(tmp_path: Path, caplog: pytest.LogCaptu
 def test_conditions_that_can_not_be_read_are_refused_at_once() -> None:
     with pytest.raises(SettingsError, match="is no number of days"):
         AppConfig.of(purge="--older-than soon")
-    assert AppConfig.of(purge=" --unverified ").storage.purge == "--unverified"
+    assert AppConfig.of(purge=" --older-than 30d ").storage.purge == "--older-than 30d"
 
 
 # A run that a kill cut off is stored with its question; one that ended leaves no note

@@ -21,7 +21,7 @@ from tests.support.library_makers import HashEmbedder
 Fill = Callable[..., Document]
 OpenLibrary = Callable[..., Library]
 
-OLD = Conditions(older_than=30, unverified=True)
+OLD = Conditions(older_than=30, where=parse("verified = false"))
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 LATELY = "2026-05-30T00:00:00+00:00"
 
@@ -36,7 +36,7 @@ def stored(library: Library) -> list[tuple[str, bytes]]:
 def test_what_is_purged_is_neither_listed_nor_counted_nor_found(library: Library, fill: Fill) -> None:
     old, new = fill(library, "zanzibar", 9), fill(library, "beta", 4, added_at=LATELY)
     (told,) = library.purges.due(OLD, NOW)
-    assert (told.document, told.why) == (old, "added 151 days ago, unverified")
+    assert (told.document, told.why) == (old, "added 151 days ago, meets verified = false")
     assert library.documents.all() == [old, new], "to look changes nothing"
     assert library.purges.purge(OLD, NOW) == [told]
     assert library.documents.all() == [new]
@@ -67,7 +67,7 @@ def test_undoing_brings_all_of_it_back(library: Library, fill: Fill) -> None:
     library.purges.purge(OLD, NOW)
     assert library.labels.all() == []
     (held,) = library.purges.undoable(NOW)
-    assert (held.id, held.name, held.why) == (old.id, "zanzibar.pdf", "added 151 days ago, unverified")
+    assert (held.id, held.name, held.why) == (old.id, "zanzibar.pdf", "added 151 days ago, meets verified = false")
     assert library.purges.undo(old.id, NOW) == old
     assert library.documents.chunks(old.id) == its_chunks
     assert library.documents.file(old.id) == data
