@@ -36,7 +36,7 @@ Times = list[tuple[float, float]]
 
 def measure(size: int, cache: Path) -> Iterator[tuple[str, str, str]]:
     """Rows of the page for a library of this many chunks. It stays in the folder `cache`, and is used again."""
-    engine = Engine(AppConfig.of(data=cache / f"library-{size}", libraries=0, library_mb=0, all_mb=0), Keys())
+    engine = Engine(AppConfig.of(data=cache / f"library-{size}", libraries=0, all_mb=0), Keys())
     library = engine.library("default")
     try:
         fill(engine, library, size)

@@ -136,7 +136,7 @@ class FirstStrip:
 def engine_of(course: Course, data: Path) -> Engine:
     """An engine with fakes for models and services, over a real library of twelve chunks in `data`."""
     engine = Engine(
-        AppConfig.of(data=data, library_questions_minute=0),  # a fast machine asks more than 600
+        AppConfig.of(data=data, all_questions_minute=0),  # a fast machine asks more than 600
         embedder=HashEmbedder(),
         evaluator=ScriptedEvaluator(score=course.of),
         web=FixedWeb(texts=PAGES),

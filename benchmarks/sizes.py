@@ -66,7 +66,7 @@ class Stored:
 
 def plant(data: Path, sizes: list[int]) -> list[Stored]:
     """A library of so many chunks each, with a run."""
-    config = AppConfig.of(data=data, workspaces="private", libraries=0, library_mb=0, all_mb=0)
+    config = AppConfig.of(data=data, workspaces="private", libraries=0, all_mb=0)
     real = embedder_of(config)
     vectors = _Vectors(real.id, real.dimension)
     engine = Engine(config, embedder=vectors, evaluator=ScriptedEvaluator(score=lambda text: 0.5))

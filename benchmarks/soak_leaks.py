@@ -149,7 +149,7 @@ async def searched(folder: Path, workspaces: int, active: int, rounds: int) -> d
 
 def plant(data: Path, count: int) -> list[Planted]:
     """So many private libraries, each with its word wherever a person leaves words."""
-    made = engine(AppConfig.of(data=data, workspaces="private", libraries=0, library_mb=0, all_mb=0))
+    made = engine(AppConfig.of(data=data, workspaces="private", libraries=0, all_mb=0))
     found = []
     for number in range(count):
         word, key = planted(number), made.private_libraries.issue()

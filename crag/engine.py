@@ -196,7 +196,7 @@ class Engine:
     @cached_property
     def pages(self) -> Pages:
         """Documents from the web: added by their addresses, and fetched again."""
-        return Pages(lambda: self.config, self.library, lambda: self.embedder, self.readers, self.teams.quotas.intake)
+        return Pages(lambda: self.config, self.library, lambda: self.embedder, self.readers)
 
     def add(
         self, name: str, data: bytes, workspace: Workspace = "default", *, cancel: threading.Event | None = None
@@ -218,7 +218,6 @@ class Engine:
         theirs (`Settings.min_confidence`). Raises InputError outside that range.
         """
         library, stop = self.library(workspace), cancel or threading.Event()
-        intake = self.teams.quotas.intake(workspace, library)
         yield from Indexer(
             library=library,
             embedder=self.embedder,
@@ -226,7 +225,6 @@ class Engine:
             readers=self.readers,
             cancel=stop,
             confidence=confidence,
-            intake=intake,
         ).index(files)
 
     def compare_folder(
@@ -273,7 +271,8 @@ class Engine:
         refuse_filter(asked.retriever, asked.effective_settings)
         executor = RunExecutor(
             queue=self.runs,
-            admission=self.teams.quotas.run(asked.workspace),
+            quotas=self.teams.quotas,
+            tenant=str(asked.workspace.absolute() if isinstance(asked.workspace, Path) else asked.workspace),
             library=lambda: self.library(asked.workspace),
             local=self._local,
             given_web=self._given_web.name if self._given_web else "",
@@ -311,9 +310,8 @@ class Engine:
         ProviderError where what is configured can't be used at all.
         """
         passages = [Passage(id=str(place), text=text) for place, text in enumerate(texts)]
-        with self.teams.quotas.daily_budget() as daily_budget:
-            evaluator = grader(self.config, self.keys, self.evaluator, self._clock, daily_budget)
-            grades = {grade.passage_id: grade for grade in evaluator.grade(question, passages)}
+        evaluator = grader(self.config, self.keys, self.evaluator, self._clock, self.teams.quotas)
+        grades = {grade.passage_id: grade for grade in evaluator.grade(question, passages)}
         yield from (grades[passage.id] for passage in passages)
 
     def resolve_providers(

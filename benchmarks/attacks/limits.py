@@ -93,7 +93,7 @@ def _children() -> int:
 
 def one_visitor_stores_without_end() -> Figure:
     """Files of 20 MB into one library, where the disk limit is set to 100 MB (earlier builds have none)."""
-    os.environ["CRAG_LIBRARY_MB"] = "100"
+    os.environ["CRAG_ALL_MB"] = "100"
     from benchmarks.attacks.uploads import _pdf
     from crag.core.config import AppConfig
     from crag.engine import Engine
@@ -106,7 +106,7 @@ def one_visitor_stores_without_end() -> Figure:
         added += type(last).__name__ == "DocumentAdded"
         said = getattr(last, "message", said)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1024**2
-    what = "10 files of 20 MB into one library, CRAG_LIBRARY_MB=100: stored; on the disk"
+    what = "10 files of 20 MB into one library, CRAG_ALL_MB=100: stored; on the disk"
     return Figure(finding=9, what=what, value=f"{added}; {size:,.0f} MB" + (f" («{said}»)" if said else ""))
 
 

@@ -2,7 +2,7 @@
 
     manifest.json               what is in it: `Contents`
     libraries/NAME/library.db   a library, a file of SQLite wherever it was stored
-    teams.db                    people, workspaces, links, limits, usage, the audit log
+    teams.db                    people, workspaces, links, spending, the audit log
     keys.secret                 what the addresses of private libraries are signed with
     settings.json               the choices of the Settings page
     SHA256SUMS                  the hash of each of the others, as sha256sum checks them

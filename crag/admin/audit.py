@@ -26,7 +26,6 @@ AuditedAct = Literal[
     "refused",
     "delete",
     "setting",
-    "limit",
     "key",
     "role",
     "remove",

@@ -401,6 +401,9 @@ def _restore_rest(archive: Archive, coming: Path, cancel: threading.Event | None
     if archive.contents.teams:
         archive.extract(TEAMS_FILE, coming / FILE, cancel)
         with translate_errors(coming / FILE), closing(connect(coming / FILE)) as connection:
+            SqliteFile(coming / FILE, TEAMS).inspect(driver(connection))
+            with connection.begin():
+                TEAMS.upgrade(connection)
             _check_layout(connection, TEAMS, archive.path.name)
 
 

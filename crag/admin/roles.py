@@ -13,7 +13,7 @@ Role = Literal["reader", "viewer", "editor", "admin"]
 
 Permission = Literal["see", "ask", "edit", "administer"]
 """see: open runs, documents and exports. ask: ask, compare, thumbs. edit: add and delete documents, tags and pages
-kept, delete runs, evaluate, apply thresholds. administer: settings of the program, people, limits, all workspaces."""
+kept, delete runs, evaluate, apply thresholds. administer: settings of the program, people, all workspaces."""
 
 ROLES: tuple[Role, ...] = ("reader", "viewer", "editor", "admin")
 ACTS: tuple[Permission, ...] = ("see", "ask", "edit", "administer")

@@ -1,4 +1,4 @@
-"""The tables of people, workspaces, links, limits, use and the audit log: in a file of the data folder, or a schema."""
+"""The tables of people, workspaces, links, spending and the audit log: in a file of the data folder, or a schema."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from sqlalchemy import (
     UniqueConstraint,
     insert,
     select,
+    update,
 )
 
 from crag.storage.database import Database
@@ -27,7 +28,7 @@ from crag.storage.layout import Layout
 from crag.storage.postgres import PostgresSchema, Server
 from crag.storage.sqlite import SqliteFile
 
-VERSION = 1
+VERSION = 2
 """The number of the layout of these tables. A database of another one is refused."""
 
 metadata = MetaData()
@@ -87,25 +88,12 @@ links = Table(
     Column("ended_at", Text, nullable=False, server_default=""),
 )
 
-# `workspace`: "" for the whole server. `edition` counts changes: who changes a limit names the edition they saw, and is
-# refused where somebody was faster.
-limits = Table(
-    "team_limits",
+# `dollars`: what the outside calls of a day (UTC) have cost.
+spending = Table(
+    "team_spending",
     metadata,
-    *_texts("workspace", "name"),
-    Column("value", Double, nullable=False),
-    Column("edition", Integer, nullable=False),
-    *_texts("changed_by", "changed_at"),
-    PrimaryKeyConstraint("workspace", "name"),
-)
-
-# `day` names a minute, hour or day; "": what holds without one.
-usage = Table(
-    "team_usage",
-    metadata,
-    *_texts("workspace", "day", "what"),
-    Column("amount", Double, nullable=False),
-    PrimaryKeyConstraint("workspace", "day", "what"),
+    Column("day", Text, primary_key=True),
+    Column("dollars", Double, nullable=False),
 )
 
 audit = Table(
@@ -123,6 +111,17 @@ def _fill(connection: Connection) -> None:
     connection.execute(insert(meta).values(key="version", value=str(VERSION)))
 
 
+def _drop_limits(connection: Connection) -> None:
+    """From version 1 to 2: limits are set in the configuration alone, and of what is used only dollars are stored."""
+    used = Table("team_usage", MetaData(), *_texts("workspace", "day", "what"), Column("amount", Double))
+    spent = select(used.c.day, used.c.amount).where(used.c.workspace == "", used.c.what == "dollars")
+    spending.create(connection)
+    connection.execute(insert(spending).from_select(["day", "dollars"], spent))
+    for gone in (used, Table("team_limits", MetaData())):
+        gone.drop(connection)
+    connection.execute(update(meta).where(meta.c.key == "version").values(value="2"))
+
+
 TEAMS = Layout(
     metadata=metadata,
     version=VERSION,
@@ -131,6 +130,7 @@ TEAMS = Layout(
     what="The database of people and workspaces in {}",
     fill=_fill,
     shares_schema=True,
+    upgrades={1: _drop_limits},
 )
 FILE = "teams.db"
 SCHEMA = "crag"

@@ -36,11 +36,11 @@ class Teams:
         """`config` as it is now; `libraries` and `server`, where they lie."""
         self._config = config
         self.store = open_store(config().storage.data, server)
-        """The tables of people, workspaces, limits and the audit log."""
+        """The tables of people, workspaces, links, spending and the audit log."""
         self.audit = AuditLog(self.store)
         self.people = People(self.store, self.audit, lambda: config().people)
         self.spaces, self.links = Workspaces(self.store, self.audit), Links(self.store, self.audit)
-        self.quotas = Quotas(self.store, config, StorageUse(libraries.libraries), libraries.holds)
+        self.quotas = Quotas(self.store, config, StorageUse(libraries.libraries))
 
     def purged(self, workspace: str, each: Due) -> None:
         """Notes that the program deleted a document whose time was over."""

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, sel
 
 from crag.admin.audit import AuditLog, refusals_noted
 from crag.admin.roles import ROLES, Actor, Principal, Role, check, higher, lower
-from crag.admin.store import limits, links, members, people, usage, workspaces
+from crag.admin.store import links, members, people, workspaces
 from crag.core.errors import InputError, NotFoundError
 from crag.storage.database import Database
 from crag.text.formats import iso_now, one_line
@@ -178,7 +178,7 @@ class Workspaces:
         with refusals_noted(self._audit, by, "workspace", name, "delete"), self._store.write() as connection:
             before = _find(connection, name)
             check(by, name, before.owner)
-            for table in (members, links, limits, usage):
+            for table in (members, links):
                 connection.execute(delete(table).where(table.c.workspace == name))
             connection.execute(delete(workspaces).where(workspaces.c.name == name))
         self._audit.note("workspace", by.name, workspace=name, what="deleted", detail=before.title)

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from typer import Argument, Context, Option
 
-from crag.admin import usage_store
 from crag.admin.archive import Archive
 from crag.admin.audit import AuditedAct
 from crag.admin.backups import Created, audit_refusals, create_backup, restore_backup, undo_restore
 from crag.admin.people import Person, people_of
-from crag.admin.quotas import Standing
 from crag.admin.roles import ROLES, Role
 from crag.cli.options import interruptible, opened
 from crag.cli.output import Options, Output, plain
@@ -183,72 +181,13 @@ _MOST = 1_000_000
 _Given = Literal["viewer", "editor", "admin"]
 
 
-def limits(
-    ctx: Context,
-    output: Output,
-    workspace: Annotated[
-        str, Option(metavar="NAME", help="show or change the limits of this one; without it, those of all")
-    ] = "",
-    change: Annotated[
-        list[str] | None,
-        Option(
-            metavar="NAME=VALUE",
-            help="change a limit, by the name of its setting; 0: no limit, empty: as it was before. Repeatable",
-        ),
-    ] = None,
-    begin_day: Annotated[
-        bool,
-        Option(
-            "--begin-day", help="count calls and dollars to today again, after the clock stood ahead and was set right"
-        ),
-    ] = False,
-) -> int:
-    """One line a limit."""
-    wanted = [_parse_change(each) for each in change or ()]
+def limits(ctx: Context, output: Output) -> int:
+    """One line a limit. Questions are counted by each process for itself, so those of the running app are not seen."""
     with opened(ctx) as engine:
-        quotas, audit = engine.teams.quotas, engine.teams.audit
-        if begin_day:
-            quotas.usage.begin_day()
-            audit.note("limit", _WHO, what="the day restarted")
-        for name, value in wanted:
-            seen = quotas.overrides.all().get((workspace, name))
-            quotas.change(workspace, name, value, seen=seen.edition if seen else 0, by=_WHO)
-            said = "as before" if value is None else f"{value:g}"
-            audit.note("limit", _WHO, workspace=workspace, what=name, detail=said)
-        quotas.check(workspace)
-        for each in quotas.standing(workspace):
-            _show_limit(each, workspace, output)
+        for each in engine.teams.quotas.standings():
+            record = {"limit": each.setting, "most": each.most or None, "used": each.used}
+            output.show(record, f"{each.setting:<20}  {each.text}")
     return 0
-
-
-def _parse_change(given: str) -> tuple[str, float | None]:
-    name, equals, value = given.partition("=")
-    try:
-        if not equals:
-            raise ValueError
-        return name.strip(), float(value) if value.strip() else None
-    except ValueError:
-        raise SettingsError(
-            f"--change {given[:80]}: no limit and value.", "Write --change NAME=VALUE, as library_documents=500."
-        ) from None
-
-
-def _show_limit(standing: Standing, workspace: str, output: Output) -> None:
-    """The workspace's own limit, or that of each workspace, and that of all together."""
-    quantity = standing.quantity
-    own = (quantity.own, standing.own, standing.own_change)
-    for name, bound, change in (own, (quantity.all, standing.all, standing.all_change)):
-        if workspace and name == quantity.all:
-            continue
-        counted = bool(workspace) or name == quantity.all
-        by = change.by if change is not None and change.value is not None else ""
-        most = usage_store.amount(quantity, bound.most) if bound.most else "no limit"
-        used = f", {usage_store.amount(quantity, bound.used)} used" if counted else ""
-        record = {"limit": name, "workspace": workspace, "most": bound.most or None}
-        output.show(
-            {**record, "used": bound.used if counted else None, "changed_by": by or None},
-            f"{name:<26} {most}{used}{f', changed by {plain(by)}' if by else ''}",
-        )
 
 
 def workspaces(

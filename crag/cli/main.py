@@ -57,7 +57,7 @@ _MODULES = {
     "admin": {
         "backup": "Write all that is stored into one file, while the app runs; and check whether such a file is whole.",
         "restore": "Put back what a backup holds, all or one library, also in the place of what is there.",
-        "limits": "Show how much a workspace and the whole server may take and what is used of it, and change it.",
+        "limits": "Show the limits of all workspaces together, and what is used of them.",
         "workspaces": "List all workspaces with their owner and last use, or those that nobody has used for long.",
         "people": "List who signed in to the app, invite somebody, change a role, remove somebody.",
         "audit": "Print the audit log: who signed in, deleted, shared or changed what, and what was refused.",

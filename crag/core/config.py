@@ -246,47 +246,17 @@ class LimitSettings(SettingsGroup, title="limits"):
 
 
 class QuotaSettings(SettingsGroup, title="quotas"):
-    """Six quotas, each for one workspace and for all of them together, and how long an unused workspace stays.
+    """What all workspaces together may take, where 0 is no limit, and how long an empty one stays."""
 
-    A quota of 0 is no limit.
-    """
-
-    library_documents: int = setting(
-        50_000, "Documents in a workspace", Range(0, 10_000_000, step=1_000, unit="documents")
-    )
-    """How many documents one workspace may hold."""
-    all_documents: int = setting(0, "Documents in all", Range(0, 100_000_000, step=10_000, unit="documents"))
-    """How many documents all workspaces together may hold."""
-    library_mb: int = setting(5_000, "Disk of a workspace", Range(0, 10_000_000, step=500, unit="MB"))
-    """How much disk space one workspace may take."""
-    all_mb: int = setting(50_000, "Disk in all", Range(0, 10_000_000, step=5_000, unit="MB"))
+    all_questions_minute: int = setting(600, "Questions a minute", Range(0, 1_000_000, step=10, unit="questions"))
+    """How many questions all workspaces together may ask per minute. Each process counts for itself."""
+    all_mb: int = setting(50_000, "Disk", Range(0, 10_000_000, step=5_000, unit="MB"))
     """How much disk space all workspaces together may take."""
-    library_files_hour: int = setting(
-        5_000, "Files an hour in a workspace", Range(0, 1_000_000, step=100, unit="files")
-    )
-    """How many files and web pages may be added to one workspace per hour."""
-    all_files_hour: int = setting(0, "Files an hour in all", Range(0, 10_000_000, step=100, unit="files"))
-    """How many files and web pages may be added per hour to all workspaces together."""
-    library_questions_minute: int = setting(
-        600, "Questions a minute in a workspace", Range(0, 1_000_000, step=10, unit="questions")
-    )
-    """How many questions one workspace may ask per minute."""
-    all_questions_minute: int = setting(0, "Questions a minute in all", Range(0, 1_000_000, step=10, unit="questions"))
-    """How many questions all workspaces together may ask per minute."""
-    library_calls_day: int = setting(
-        50_000, "Outside calls a day in a workspace", Range(0, 100_000_000, step=1_000, unit="calls")
-    )
-    """How many outside calls the questions of one workspace may make per day (UTC). Beyond that, local parts answer."""
-    all_calls_day: int = setting(0, "Outside calls a day in all", Range(0, 100_000_000, step=1_000, unit="calls"))
-    """How many outside calls all workspaces together may make per day (UTC)."""
-    library_dollars_day: float = setting(
-        50.0, "Dollars a day in a workspace", Range(0, 1_000_000, step=1.0, unit="$"), allow_inf_nan=False
-    )
-    """How much the outside calls of one workspace may cost per day (UTC), as far as prices are known."""
     all_dollars_day: float = setting(
-        0.0, "Dollars a day in all", Range(0, 1_000_000, step=1.0, unit="$"), allow_inf_nan=False
+        50.0, "Dollars a day", Range(0, 1_000_000, step=1.0, unit="$"), allow_inf_nan=False
     )
-    """How much the outside calls of all workspaces together may cost per day (UTC), as far as prices are known."""
+    """How much the outside calls of all workspaces together may cost per day (UTC), as far as prices are known. Beyond
+    that, local parts answer."""
     empty_days: int = setting(1, "Empty workspaces stay", Range(1, 3650, step=1, unit="days"))
     """After how many days an empty private workspace is removed."""
 

@@ -28,14 +28,14 @@ CragError
 │   ├── BusyError          too many requests, or the service is overloaded
 │   ├── ReplyError         the reply is not what was asked for
 │   ├── BudgetError        the run may make no more calls
-│   │   └── DayLimitError  a day's limit of calls or dollars is reached
+│   │   └── DayLimitError  the day's limit of dollars is reached
 │   ├── CircuitOpenError   it failed in several runs, and is left alone for a while
 │   ├── ModelFileError     a model file of this machine can't be run
 │   ├── RetrieverError     a retriever or vector store of another program failed
 │   ├── WebSearchError     the web provider failed
 │   └── NotApprovedError   the person said no to the query
 ├── AccessError            who asks may not do or see this
-├── QuotaError             more was asked or added than may be in a while
+├── QuotaError             more was asked than may be in a minute
 ├── UnexpectedError        a part of a run raised what it must not
 ├── CutOffError            the program ended in the middle of the run
 └── CancelledError         the person stopped the run
@@ -215,7 +215,7 @@ class BudgetError(
 
 
 class DayLimitError(BudgetError, reason="limit"):
-    """The day's limit of outside calls or dollars, of a workspace or of the whole server, is reached."""
+    """The day's limit of dollars for outside calls is reached."""
 
 
 class CircuitOpenError(
@@ -245,7 +245,7 @@ class AccessError(CragError, remedy="Ask your administrator for the role that ma
 
 
 class QuotaError(CragError, reason="limit", remedy="Try again later, or ask your administrator to raise the limit."):
-    """More was asked or added than may be in a minute or an hour. `retry_after`: seconds until it is free again."""
+    """More was asked than may be in a minute. `retry_after`: seconds until one may ask again."""
 
     def __init__(self, cause: str, remedy: str | None = None, *, retry_after: int) -> None:
         super().__init__(cause, remedy)

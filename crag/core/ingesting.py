@@ -137,13 +137,12 @@ class DuplicateFound(_FileEvent):
 class DocumentFailed(_FileEvent):
     """The file was not added; nothing that was stored changed.
 
-    `reason`: "limit" where a limit is reached: it may be added after `retry_after` seconds, or, 0, where there is room.
+    `reason`: "limit" where there is no room: it may be added when something was deleted.
     """
 
     message: str
     remedy: str
     reason: Reason = "input"
-    retry_after: int = 0
     kind: Literal["document_failed"] = "document_failed"
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from crag.admin.quotas import Admission
+from crag.admin.quotas import Quotas
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, CragError, UnexpectedError
@@ -65,13 +65,15 @@ Events = Generator[ev.Event, None, CragError | None]
 class RunExecutor:
     """Executes one run with what its engine provides.
 
-    `queue` orders runs, `admission` lets this one in, `library` opens what it is asked of, `local` gives the parts of
-    this machine under a configuration. `given_web` names a web provider that the engine was given. `watchers` get each
-    trace at its end. `clock` times outside calls, `circuits` say which services are paused.
+    `queue` orders runs, this one among those of its `tenant`. `quotas` admit it and its outside calls. `library` opens
+    what it is asked of, `local` gives the parts of this machine under a configuration. `given_web` names a web provider
+    that the engine was given. `watchers` get each trace at its end. `clock` times outside calls, `circuits` say which
+    services are paused.
     """
 
     queue: FairQueue
-    admission: Admission
+    quotas: Quotas
+    tenant: str
     library: Callable[[], Library]
     local: Callable[[AppConfig], Local]
     given_web: str = ""
@@ -138,8 +140,8 @@ class RunExecutor:
         yield seen(started)
         ticket = None
         try:
-            self.admission.admit()
-            ticket = self.queue.join(self.admission.tenant)
+            self.quotas.ask()
+            ticket = self.queue.join(self.tenant)
             for before in ticket.wait(cancel):
                 yield seen(ev.Queued(before=before, waited=emitter.now()))
             if len(events) > 1:
@@ -159,7 +161,7 @@ class RunExecutor:
                 cancel,
                 lambda call: emitter.enqueue(ev.Called(call=call, at=emitter.now())),
                 clock=self.clock,
-                allowance=self.admission.daily_budget,
+                allowance=self.quotas,
                 circuits=self.circuits,
             )
             local = self.local(config)
@@ -179,7 +181,6 @@ class RunExecutor:
         finally:
             if ticket is not None:
                 ticket.leave()
-            self._give_back()
         finished = ev.RunFinished(at=emitter.now())
         trace = Trace.from_events([*events, finished])
         if library is not None:
@@ -192,12 +193,6 @@ class RunExecutor:
         self._tell(trace, events)
         yield finished
         return ended
-
-    def _give_back(self) -> None:
-        try:
-            self.admission.daily_budget.release()
-        except Exception:  # noqa: BLE001 - what the budget of a day can't note must not end the run
-            _log.exception("what a run did not use of the day's budget was not given back")
 
     def _tell(self, trace: Trace, events: Sequence[ev.Event]) -> None:
         for watcher in (lambda each: export_spans(each, events), *self.watchers):

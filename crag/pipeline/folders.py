@@ -269,10 +269,6 @@ class _Reading(Original):
     modified: int
     before: Document | None
 
-    @property
-    def new(self) -> bool:
-        return self.before is None
-
     def stored(
         self, library: Library, document: Document, parsed: ParsedDocument, chunks: Sequence[Chunk], vectors: np.ndarray
     ) -> Ended:

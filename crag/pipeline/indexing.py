@@ -12,9 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from crag.admin.quotas import Intake
 from crag.core.config import AppConfig
-from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, QuotaError
+from crag.core.errors import CancelledError, CragError, InputError, NotFoundError
 from crag.core.ingesting import (
     DocumentAdded,
     DocumentFailed,
@@ -56,11 +55,6 @@ class Original:
 
     data: bytes
 
-    @property
-    def new(self) -> bool:
-        """Whether it becomes one document more."""
-        return True
-
     def read(self, name: str, read: Read) -> ParsedDocument:
         """Its pages, by `read`. Raises what that does."""
         return read(self.data, name)
@@ -78,10 +72,7 @@ class Original:
 
     def failed(self, name: str, error: CragError) -> Ended:
         """What is said where it can't be read or stored."""
-        wait = error.retry_after if isinstance(error, QuotaError) else 0
-        return DocumentFailed(
-            name=name, message=error.message, remedy=error.remedy, reason=error.reason, retry_after=wait
-        )
+        return DocumentFailed(name=name, message=error.message, remedy=error.remedy, reason=error.reason)
 
 
 def replace_document(
@@ -138,7 +129,7 @@ class Indexer:
     """Adds files to a library.
 
     `readers` is the queue of files that are read, of all libraries. `confidence` (0..1) says how far the files are
-    trusted. What `intake` does not let in is a DocumentFailed that says why. `cancel` ends all: the files added by
+    trusted. `cancel` ends all: the files added by
     then stay.
     """
 
@@ -148,7 +139,6 @@ class Indexer:
     readers: FairQueue
     cancel: threading.Event
     confidence: float = 1.0
-    intake: Intake | None = None
 
     def index(self, files: Iterable[tuple[str, Load]]) -> Iterator[IngestEvent]:
         """Add each (name, function that returns its bytes), in order.
@@ -202,11 +192,6 @@ class Indexer:
             return DuplicateFound(name=label, document=known)
         if identity in started:
             return _Again(name=label, id=identity)
-        try:
-            if self.intake is not None:
-                self.intake.begin()
-        except CragError as error:
-            return original.failed(label, error)
         started.add(identity)
         reading = _Reading(name=label, original=original, id=identity)
         reading.result = pool.submit(self._read, reading)
@@ -243,8 +228,6 @@ class Indexer:
                 reading.original.data = b""
                 yield settled
                 return
-            if self.intake is not None and reading.original.new:
-                self.intake.fits()
             vectors: list[np.ndarray] = []
             for first in range(0, len(chunks), EMBED_BATCH):
                 if self.cancel.is_set():

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from crag.admin.quotas import Intake
 from crag.core.config import AppConfig
 from crag.core.documents import Look
 from crag.core.errors import (
@@ -56,10 +55,8 @@ class Pages:
         library: Callable[[str | Path], Library],
         embedder: Callable[[], Embedder],
         readers: FairQueue,
-        intake: Callable[[str | Path, Library], Intake],
     ) -> None:
         self._config, self._library, self._embedder, self._readers = config, library, embedder, readers
-        self._intake = intake
 
     def add(
         self,
@@ -91,7 +88,7 @@ class Pages:
                 visit = _Visit(address, before, library, self._downloads(), stop)
                 yield (before.name if before else page_name(address)), visit.load
 
-        yield from self._indexed(files(), library, stop, confidence, self._intake(workspace, library))
+        yield from self._indexed(files(), library, stop, confidence)
 
     def refresh(
         self,
@@ -141,7 +138,6 @@ class Pages:
         library: Library,
         stop: threading.Event,
         confidence: float = 1.0,
-        intake: Intake | None = None,
     ) -> Iterator[IngestEvent]:
         indexer = Indexer(
             library=library,
@@ -150,7 +146,6 @@ class Pages:
             readers=self._readers,
             cancel=stop,
             confidence=confidence,
-            intake=intake,
         )
         yield from indexer.index(files)
 
@@ -246,10 +241,6 @@ class _Page(Original):
 
     visit: _Visit
     got: Download
-
-    @property
-    def new(self) -> bool:
-        return self.visit.before is None
 
     def read(self, name: str, read: Read) -> ParsedDocument:
         """Its pages. Raises SignInError too, and EmptyError of a page that only scripts would fill."""

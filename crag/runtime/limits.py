@@ -32,6 +32,13 @@ class Buckets:
                 self._left.popitem(last=False)
             return 0.0 if free else (1 - left) * 60 / self._rate
 
+    def left(self, who: Hashable) -> float:
+        """How many requests may be made now."""
+        with self._lock:
+            at = self._now()
+            left, since = self._left.get(who, (float(self._rate), at))
+            return min(float(self._rate), left + (at - since) * self._rate / 60)
+
 
 class Shares:
     """Requests, bytes or places that callers hold for a while. Belongs to one event loop.

@@ -227,17 +227,16 @@ class StorageUse:
         self._next = 0.0
         """When all are counted again."""
 
-    def of(self, workspace: str, *, fresh: bool = False, fresh_total: bool = False) -> tuple[Stored, Stored, int]:
-        """What one library holds, what all hold together, and how many libraries there are. Raises StorageError.
+    def total(self, workspace: str = "", *, fresh: bool = False, fresh_total: bool = False) -> tuple[Stored, int]:
+        """What all libraries hold together, and how many there are. Raises StorageError.
 
-        `fresh` counts this one now, `fresh_total` all of them. The sum has what this one gained.
+        `fresh` counts the library of the workspace now, `fresh_total` all of them. The sum has what that one gained.
         """
-        key = self._root.key(workspace)
         with self._lock:
             now = time.monotonic()
             if fresh_total or now >= self._next:
                 self._count_all()
-            own = self._each.get(key, Stored())
+            key = self._root.key(workspace)
             if workspace and (fresh or now >= self._counted.get(key, 0.0) + _INTERVAL):
                 own = self._root.stored_in(key)
                 self._counted[key] = now
@@ -245,13 +244,7 @@ class StorageUse:
                 if own.bytes:
                     self._each[key] = own
             documents = sum(each.documents for each in self._each.values())
-            total = Stored(documents=documents, bytes=sum(each.bytes for each in self._each.values()))
-            return own, total, len(self._each)
-
-    def total(self) -> tuple[Stored, int]:
-        """What all libraries hold together, and how many there are. Raises StorageError."""
-        _, total, count = self.of("")
-        return total, count
+            return Stored(documents=documents, bytes=sum(each.bytes for each in self._each.values())), len(self._each)
 
     def _count_all(self) -> None:
         start = time.monotonic()

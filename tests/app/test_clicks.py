@@ -75,7 +75,7 @@ HANDED_IN = {"ui/app/clicks.py: work"}
 CHANGES = re.compile(
     r"(documents\.(delete|describe)|runs\.delete|labels\.(save|delete)|evaluations\.(delete|delete_set)"
     r"|purges\.(purge|undo)|votes\.(save|delete)|begun\.over|\.reindex|people\.(invite|change_role|remove)"
-    r"|spaces\.(make|adopt|rename|hand_over|share|unshare|delete)|links\.(issue|end)|ledger\.begin_day|quotas\.change"
+    r"|spaces\.(make|adopt|rename|hand_over|share|unshare|delete)|links\.(issue|end)"
     r"|jobs\(?\)?\.(begin|start)|job\.(answer|stop)|server\.end|engine\.(remove|add|add_files|reconfigure)|\.configure"
     r"|pages\.(add|refresh))$|^(add_set|keep|verify)$"
 )
@@ -95,7 +95,6 @@ ELSEWHERE = {
     "ui/documents/uploads.py: _add": "called by uploads.begin, which asks",
     "ui/documents/uploads.py: start": "called by uploads.begin, which asks",
     "ui/evaluate/evaluation_job.py: _stepped": "within the job that start began, which asks",
-    "ui/settings/limits.py: _change": "called by _save and _back, which ask",
     "ui/settings/costs.py: _keep": "called by _prices, which asks",
 }
 

@@ -48,7 +48,6 @@ COMMANDS = {
     "headline": "--limit 3",
     "ingest": "--documents 1 --without-recipe",
     "injection": "--limit 2 --minutes 0.1",
-    "limits": "--dry --runs 2 --repetitions 1",
     "lookups": "--filings 1 --each 4",
     "middleware": "--runs 30 --warm-up 1",
     "misses": "--limit 1 --rows 4",

@@ -99,9 +99,9 @@ def test_a_setting_has_one_name_in_all_groups_and_what_code_makes_reads_no_varia
 ) -> None:
     assert len(SETTINGS) == sum(len(group.model_fields) for group in dict.fromkeys(SETTINGS.values()))
     monkeypatch.setenv("CRAG_MAX_PAGES", "7")
-    config = AppConfig.of(library_mb=3)
-    assert (config.limits.max_pages, config.quotas.library_mb) == (2000, 3)
-    assert config.changed(library_mb=4, web="tavily").flat(given=True) == {"library_mb": 4, "web": "tavily"}
+    config = AppConfig.of(all_mb=3)
+    assert (config.limits.max_pages, config.quotas.all_mb) == (2000, 3)
+    assert config.changed(all_mb=4, web="tavily").flat(given=True) == {"all_mb": 4, "web": "tavily"}
     with pytest.raises(SettingsError, match="Did you mean max_pages"):
         AppConfig.of(max_page=1)
 

@@ -119,10 +119,10 @@ def test_a_saved_limit_lets_those_who_wait_in_and_what_runs_keeps_its_configurat
     assert engine.embedder is before
 
 
-def test_a_saved_limit_of_a_library_counts_for_the_next_file(tmp_path: Path) -> None:
+def test_a_changed_limit_counts_for_the_next_file(tmp_path: Path) -> None:
     engine = Engine(AppConfig.of(data=tmp_path), embedder=WordEmbedder())
     library = engine.library()
-    engine.reconfigure(engine.config.changed(library_mb=1))
+    engine.reconfigure(engine.config.changed(all_mb=1))
     [*_, last] = engine.add("one.pdf", LARGE)
     assert isinstance(last, DocumentFailed) and "may hold 1 MB" in last.message and engine.library() is library
     with pytest.raises(SettingsError, match="data folder"):

@@ -31,15 +31,14 @@ def over(engine: Engine, **limits: int) -> None:
     engine.reconfigure(engine.config.changed(**limits))
 
 
-@pytest.mark.parametrize("limit", ["library_mb", "all_mb"])
 @pytest.mark.parametrize("workspace", ["default", "other"])
-def test_over_a_quota_a_question_is_answered_and_said_to_be_unsaved(tmp_path: Path, limit: str, workspace: str) -> None:
+def test_over_a_quota_a_question_is_answered_and_said_to_be_unsaved(tmp_path: Path, workspace: str) -> None:
     evaluator = ScriptedEvaluator(score=lambda text: 0.9)
     engine = Engine(AppConfig.of(data=tmp_path / "data"), embedder=WordEmbedder(), evaluator=evaluator)
     for each in ("default", "other"):
         fill(engine, workspace=each)
         engine.library(each).evaluations.save_set("s", "set", "CSV", 1, 0, "x" * 1_200_000)
-    over(engine, **{limit: 1})
+    over(engine, all_mb=1)
     events = list(engine.ask(RunRequest(QUESTION, workspace=workspace)))
     assert events[-1].kind == "run_finished"
     assert [event.answer.abstained for event in events if isinstance(event, ev.Answered)] == [False]
@@ -49,7 +48,7 @@ def test_over_a_quota_a_question_is_answered_and_said_to_be_unsaved(tmp_path: Pa
     assert not engine.library(workspace).runs.latest()
     with pytest.raises(LibraryError, match="may hold 1 MB"):
         engine.library(workspace).evaluations.save_set("more", "set", "CSV", 1, 0, "more")
-    over(engine, **{limit: 0})
+    over(engine, all_mb=0)
     list(engine.ask(RunRequest(QUESTION, workspace=workspace)))
     assert len(engine.library(workspace).runs.latest()) == 1, "it is stored as soon as there is room"
     engine.close()
@@ -106,7 +105,7 @@ def test_a_run_that_began_before_the_limit_was_reached_leaves_no_note(data: Path
     with closing(engine_on(data)) as engine:
         events = engine.ask("How long is the bridge?")
         next(events)
-        engine.teams.quotas.change("", "all_mb", 1.0, seen=0, by="test")
+        over(engine, all_mb=1)
         trace = Trace.from_events(events)
         assert trace.answer is not None
         assert not engine.library().in_flight.known(trace.run_id)

@@ -125,7 +125,7 @@ def test_a_library_takes_no_more_than_it_may_and_deleting_makes_room(
     embedder: HashEmbedder,
     tmp_path: Path,
 ) -> None:
-    config = AppConfig.of(data=tmp_path, library_mb=3)
+    config = AppConfig.of(data=tmp_path, all_mb=3)
     room = Quotas(open_store(tmp_path, server), lambda: config, StorageUse(libraries))
     library = open_library(may_grow=partial(room.check_growth, "library"))
 
@@ -140,7 +140,7 @@ def test_a_library_takes_no_more_than_it_may_and_deleting_makes_room(
     with pytest.raises(RoomError, match="may hold 3 MB") as raised:
         for number in range(100):
             stored.append(add(f"doc{number}"))
-    assert "Settings, Limits" in raised.value.remedy
+    assert "CRAG_ALL_MB" in raised.value.remedy
     assert 2 < len(stored) <= 30 and library.documents.all() == stored
     assert libraries.stored_in(libraries.key("library")).bytes <= 4 * 1024**2
     with pytest.raises(RoomError):

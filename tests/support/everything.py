@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import insert, select
 
 from crag.admin.audit import AuditLog
-from crag.admin.store import audit, limits, links, members, metadata, open_store, people, usage, workspaces
+from crag.admin.store import audit, links, members, metadata, open_store, people, spending, workspaces
 from crag.storage.database import Database
 from crag.storage.library import Library
 from crag.storage.places import DataFolder
@@ -69,8 +69,5 @@ def _people(store: Database, label: str) -> None:
         into.execute(
             insert(links).values(id="1", hash=label, workspace="default", made_by="m", made_at="a", ends_at="b")
         )
-        into.execute(
-            insert(limits).values(workspace="", name="n", value=1.5, edition=2, changed_by="c", changed_at="d")
-        )
-        into.execute(insert(usage).values(workspace="default", day="d", what="w", amount=0.1))
-    AuditLog(store).note("limit", "owner", what=label)
+        into.execute(insert(spending).values(day="d", dollars=0.1))
+    AuditLog(store).note("setting", "owner", what=label)

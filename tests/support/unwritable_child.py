@@ -22,7 +22,7 @@ QUESTION = "How long did hiring take in 2019?"
 
 def opened(data: Path) -> Engine:
     return Engine(
-        AppConfig.of(data=data, library_questions_minute=50),
+        AppConfig.of(data=data),
         embedder=WordEmbedder(),
         evaluator=ScriptedEvaluator(score=lambda text: 0.9),
     )

@@ -20,7 +20,6 @@ from ui.app.session import Session
 from ui.components import problems
 from ui.components.drawing import draw
 from ui.components.remembered import remembered
-from ui.settings import limits
 
 _COUNTED = 300
 """Documents are counted in so many libraries at most: each is opened for it."""
@@ -125,8 +124,6 @@ def _change(session: Session, row: _Row) -> None:
             _owner(session, row)
             with st.popover("Delete…"):
                 sharing.confirm_deletion(row.name, row.title, _refresh)
-        with st.expander("Limits"):
-            limits.edit(session, row.name)
 
 
 def _owner(session: Session, row: _Row) -> None:

@@ -8,28 +8,28 @@ from collections.abc import Collection
 
 import streamlit as st
 
-from crag.admin import usage_store
 from crag.core.errors import CragError
 from crag.export.html.safe_text import markdown
 from crag.text.formats import count
 from ui.app import tab
 from ui.app.program import program
-from ui.app.session import Session
 from ui.components import script_context
 
-ASKING = ("questions", "calls", "dollars")
-ADDING = ("documents", "mb", "files")
+ASKING = ("all_questions_minute", "all_dollars_day")
+ADDING = ("all_mb",)
+NEAR = 0.8
+"""The share of a limit from which on it is near."""
 
 
-def near(session: Session, of: Collection[str]) -> None:
+def near(of: Collection[str]) -> None:
     """One quiet line for each of these limits of which four fifths are used; nothing of others."""
     try:
-        found = program().engine.teams.quotas.near(session.workspace)
+        found = program().engine.teams.quotas.standings()
     except CragError:
         found = []  # what can't be read is said where it matters
-    lines = [usage_store.nearly(each.quantity, each.near) for each in found if each.quantity.name in of and each.near]
-    for line in lines:
-        st.caption(markdown(line))
+    for each in found:
+        if each.setting in of and each.share >= NEAR:
+            st.caption(markdown(f"{each.title}: {each.text}."))
 
 
 _PROTOCOLS = "Sec-Websocket-Protocol"

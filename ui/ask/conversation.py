@@ -131,7 +131,7 @@ def entry(session: Session) -> None:
     with st.container(key="entry"):
         control(session)
         asked = st.chat_input("Ask a question about your documents", key="question", on_submit=_put_back)
-        notices.near(session, notices.ASKING)
+        notices.near(notices.ASKING)
     if asked:
         with problems.reported():
             session.ask(asked)

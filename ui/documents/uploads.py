@@ -187,7 +187,7 @@ def drop_zone(session: Session) -> None:
         if how == _PAGES:
             page_box(session)
             return
-        notices.near(session, notices.ADDING)
+        notices.near(notices.ADDING)
         notices.watch_messages()
         dropped = st.file_uploader(
             f"Add documents, up to {most} MB each" if how == _FILES else f"Add a folder, files up to {most} MB each",

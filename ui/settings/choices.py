@@ -41,7 +41,7 @@ def lasting(session: Session) -> None:
     if not session.saves:
         st.caption(
             "**Models** and **Questions** hold for this browser session, until the page is reloaded or closed; others "
-            "see nothing of them, nor of your keys. **Costs**, **Limits** and **Program** apply to everyone."
+            "see nothing of them, nor of your keys. **Costs** and **Program** apply to everyone."
         )
         return
     keys = (
@@ -49,7 +49,7 @@ def lasting(session: Session) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
-            "**Models**, **Questions**, **Costs**, **Limits** and **Program** are saved on this machine for the next "
+            "**Models**, **Questions**, **Costs** and **Program** are saved on this machine for the next "
             f"start. Keys {keys}.",
             width="content",
         )

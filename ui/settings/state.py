@@ -15,14 +15,12 @@ from ui.components.tab_state import tab_state
 class SettingsState:
     """What is to be shown once, and how often each form was started again.
 
-    `turns`: by form. `seen`: the edition of each limit that a form of limits shows, by form and turn. `problems`: what
-    failed, by the form or field where it is shown next. `saved`: the forms that have just been saved. `later`: which
-    settings of the program hold from its next start; None where none were saved. `listed`: the server that was asked
-    for its models, with what it said; `list_asked`: it is to be asked again. `tried`: what came of the last test of
-    each model, with its server.
+    `turns`: by form. `problems`: what failed, by the form or field where it is shown next. `saved`: the forms that have
+    just been saved. `later`: which settings of the program hold from its next start; None where none were saved.
+    `listed`: the server that was asked for its models, with what it said; `list_asked`: it is to be asked again.
+    `tried`: what came of the last test of each model, with its server.
     """
 
-    seen: dict[str, dict[str, int]] = field(default_factory=dict)
     turns: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
     problems: dict[str, CragError] = field(default_factory=dict)
     saved: set[str] = field(default_factory=set)

@@ -23,8 +23,8 @@ from crag.pipeline.request import QUESTION_CHARS
 
 PAGE, MOST_A_PAGE, MOST_FILES = 100, 1_000, 100
 Outcome = Literal["added", "duplicate", "failed"]
-Code = Literal["limit_reached", "no_room", "unreadable_document"]
-_STATUSES: dict[Code, int] = {"limit_reached": 429, "no_room": 507, "unreadable_document": 422}
+Code = Literal["no_room", "unreadable_document"]
+_STATUSES: dict[Code, int] = {"no_room": 507, "unreadable_document": 422}
 File = tuple[str, Callable[[], bytes]]
 
 router = APIRouter(route_class=GuardedRoute)
@@ -106,11 +106,10 @@ class DocumentPage(BaseModel):
 
 
 class FileError(BaseModel):
-    """Why a file was not added: `unreadable_document`, `limit_reached` (again free in `retry_after` s) or `no_room`."""
+    """Why a file was not added: `unreadable_document` or `no_room`."""
 
     message: str
     code: Code
-    retry_after: int | None
 
 
 class FileOutcome(BaseModel):
@@ -219,8 +218,7 @@ def _add(call: Call, files: list[File], confidence: float) -> Response:
         return JSONResponse(outcomes.model_dump())
     first = errors[0]
     problem = Problem(_STATUSES[first.code], first.code, first.message)
-    headers = {"Retry-After": str(first.retry_after)} if first.retry_after else {}
-    return JSONResponse({**problem.body, **outcomes.model_dump()}, problem.status_code, headers)
+    return JSONResponse({**problem.body, **outcomes.model_dump()}, problem.status_code)
 
 
 def _outcomes(events: Iterator[Any]) -> Iterator[FileOutcome]:
@@ -232,12 +230,9 @@ def _outcomes(events: Iterator[Any]) -> Iterator[FileOutcome]:
                 document = DocumentRecord.model_validate(event.document)
                 yield FileOutcome(name=event.name, outcome=outcome, document=document)
             case DocumentFailed():
-                # Whether it is the file's fault, or a limit that is free again, or one that is full.
-                limit: Code = "limit_reached" if event.retry_after else "no_room"
                 error = FileError(
                     message=f"{event.message} {event.remedy}".strip(),
-                    code=limit if event.reason == "limit" else "unreadable_document",
-                    retry_after=event.retry_after or None,
+                    code="no_room" if event.reason == "limit" else "unreadable_document",
                 )
                 yield FileOutcome(name=event.name, outcome="failed", error=error)
 

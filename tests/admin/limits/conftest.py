@@ -40,7 +40,7 @@ def engine_with(tmp_path: Path, clock: StillClock) -> Iterator[Callable[..., Eng
     def make(database_url: str = "", **settings: object) -> Engine:
         config = AppConfig.of(data=tmp_path, database_url=database_url, **settings)
         engine = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
-        engine.teams.quotas.usage.now = clock
+        engine.teams.quotas.spending.now = clock
         fill(engine)
         made.append(engine)
         return engine
