@@ -57,12 +57,6 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("purge --undo nothing.pdf", 1, "no document called"),
         ("purge --where 'nonsense = 1'", 1, "no document has"),
         ("purge --where 'tags has'", 1, "column"),
-        ("copy --from nowhere --to X", 1, "There is no library in nowhere"),
-        ("copy --from database --to X", 2, "CRAG_DATABASE_URL holds no address"),
-        ("copy --from env:NOTHING --to X", 2, "NOTHING holds no address"),
-        ("copy --from sqlite:///x --to X", 1, "no address of a PostgreSQL database"),
-        ("copy --from X", 2, "--to"),
-        ("copy --from LIBRARY --to X --all", 1, "folder of one"),
     ],
 )
 def test_it_is_said_what_is_wrong(
@@ -70,7 +64,7 @@ def test_it_is_said_what_is_wrong(
 ) -> None:
     places = {"LIBRARY": library, "X": tmp_path / "x", **{f"SETS/{name}": sets / name for name in (*SETS, "gone.csv")}}
     given = [places.get(word, word) for word in shlex.split(command)]
-    own = () if "copy" in given or "--library" in given else ("--library", library)
+    own = () if "--library" in given else ("--library", library)
     ran = crag(*given, *own)
     assert (ran.code, ran.out) == (code, ""), ran.err
     assert said in ran.err and "Traceback" not in ran.err

@@ -38,7 +38,7 @@ def alone(draw: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P]
     return drawn
 
 
-def follow(presence: Presence, goes_on: Callable[[], bool], draw: Callable[[], None], every: float = _BEAT) -> None:
+def follow(presence: Presence, goes_on: Callable[[], bool], draw: Callable[[], object], every: float = _BEAT) -> None:
     """Draw what goes on, again every `every` seconds as long as it does; then the whole page, with how it ended.
 
     The browser asks for each drawing, and for none once the page is another. A touch of the page meanwhile harms
