@@ -41,7 +41,11 @@ def fit(vectors: Vectors) -> Plane:
     count = min(max(1, round(len(vectors) ** 0.5 / 2)), _MOST_TOPICS)
     means = faiss.Kmeans(vectors.shape[1], count, niter=20, seed=1, min_points_per_centroid=1)
     means.train(vectors)
-    return Plane(middle=vectors.mean(axis=0), directions=directions.astype(np.float32), topics=np.asarray(means.centroids, np.float32))
+    return Plane(
+        middle=vectors.mean(axis=0),
+        directions=directions.astype(np.float32),
+        topics=np.asarray(means.centroids, np.float32),
+    )
 
 
 def inside(points: Points, outline: Points) -> NDArray[np.bool_]:
