@@ -20,7 +20,7 @@ presented = False
 with problems.reported():
     presented = run is not None and presentation.wanted() and presenting.present(session, run)
 if not presented:
-    with problems.reported():
+    with problems.reported(stop=True):
         if run is None and guide.stuck(session):
             welcome.show(session)
             st.stop()

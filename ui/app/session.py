@@ -251,7 +251,7 @@ class Session(Presence):
         if number is None and close_interrupted_runs(library):
             number = library.runs.number(run)
         if number is None:
-            raise NotFoundError("There is no such run.")
+            raise NotFoundError(f"There is no run {run} in this library.")
         return _stored(str(library.folder), run, number, _library=library)
 
     # What is opened beside the answer: "cite:2", "chunk:…" or None

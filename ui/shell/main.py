@@ -12,7 +12,7 @@ from crag.core.errors import CragError
 from ui.access import current, workspace_entry
 from ui.app import navigation, notices, open_tabs, workspace_menu
 from ui.app.program import program
-from ui.components import drawing
+from ui.components import drawing, problems
 from ui.signin import page as signin
 
 PAGES = Path(__file__).parents[2] / "pages"
@@ -62,7 +62,8 @@ def draw() -> None:
         open_tabs.wait(arrived.workspace, others)
         return
     notices.show_reset()
-    page.run()
+    with problems.reported():
+        page.run()
 
 
 if __name__ == "__main__":
