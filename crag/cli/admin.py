@@ -47,7 +47,7 @@ def backup(
         Path | None, Option(metavar="FILE", help="make none: read this one, and compare its hashes")
     ] = None,
 ) -> int:
-    """It holds every library, people, workspaces, links, limits and the audit log, the choices of Settings, and what
+    """It holds every library, people, workspaces, links, spending and the audit log, the choices of Settings, and what
     private addresses are signed with: keep it as secret as the data. Not in it: indexes, which are made again, model
     files, which are named, and keys of services, which are stored nowhere.
     """

@@ -41,7 +41,8 @@ def engine_with(tmp_path: Path, clock: StillClock) -> Iterator[Callable[..., Eng
         config = AppConfig.of(data=tmp_path, database_url=database_url, **settings)
         engine = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
         engine.teams.quotas.spending.now = clock
-        fill(engine)
+        if not engine.library().exists:
+            fill(engine)
         made.append(engine)
         return engine
 

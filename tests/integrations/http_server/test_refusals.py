@@ -187,7 +187,7 @@ ASK = {"question": "How long did hiring take in 2019?"}
 
 @pytest.fixture
 def limited(tmp_path: Path) -> Iterator[TestClient]:
-    config = AppConfig.of(data=tmp_path, all_questions_minute=1, all_mb=1)
+    config = AppConfig.of(data=tmp_path, all_questions_minute=1, all_mb=10)
     engine = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
     for workspace in ("alpha", "beta"):
         fill(engine, workspace=workspace)
@@ -212,7 +212,7 @@ def test_a_question_too_many_is_429_with_when_in_both_forms_for_all_workspaces(l
 
 def test_a_document_without_room_is_507(limited: TestClient, tmp_path: Path) -> None:
     (tmp_path / "workspaces" / "full").mkdir()
-    (tmp_path / "workspaces" / "full" / "filler").write_bytes(bytes(2_000_000))
+    (tmp_path / "workspaces" / "full" / "filler").write_bytes(bytes(12_000_000))
     refused = limited.post("/v1/documents", json={"name": "tides", "text": "The tides of the sea."})
     assert (refused.status_code, refused.json()["error"]["code"]) == (507, "no_room")
-    assert "may hold 1 MB, and have" in refused.json()["data"][0]["error"]["message"]
+    assert "may hold 10 MB, and have" in refused.json()["data"][0]["error"]["message"]
