@@ -319,7 +319,7 @@ def _retrieved_text(miss: Miss) -> str:
 def _dropped_text(miss: Miss) -> str:
     strips = _strips(miss)
     scores = [strip.score for strip in strips if strip.score is not None]
-    said = f"none of its {count(len(strips), 'strip')} was kept"
+    said = "no strip of it was kept"
     if not scores:
         return said
     best = f"{said}; the best scored {format_score(max(scores), miss.floor)}"

@@ -38,7 +38,7 @@ def test_a_page_beyond_k_has_its_ranks_and_the_k_that_brings_it(engine: Engine) 
     fate = miss.fates[0]
     assert miss.stage == "not retrieved" and fate.rank is None and fate.ranks.together is not None
     assert miss.change is not None and miss.change.settings == {"k": fate.ranks.together} and miss.change.certain
-    assert f"ranks {fate.ranks.together} " in miss_sentence(miss) and "retrieved 1." in miss_sentence(miss)
+    assert f"ranks {fate.ranks.together}, and" in miss_sentence(miss) and "retrieved 1." in miss_sentence(miss)
     found = {each.chunk.page for each in again(engine, trace, miss).rounds[0].chunks}
     assert CLAIMS in found
     smaller = ask(engine, k=fate.ranks.together - 1, lookup_reach=0)
@@ -68,7 +68,7 @@ def test_an_action_without_documents_is_why_and_the_threshold_that_turns_it_is_f
 def test_a_page_whose_strips_were_dropped_says_their_best_score_and_what_keeps_one(engine: Engine) -> None:
     trace = ask(engine, strip_filter=0.5, strip_top_k=0)
     miss = explain(engine, trace, CLAIMS)
-    assert miss.stage == "dropped" and "its only strip was not kept; it scored 0.3" in miss_sentence(miss)
+    assert miss.stage == "dropped" and "no strip of it was kept; the best scored 0.3" in miss_sentence(miss)
     assert miss.change is not None and miss.change.certain and miss.change.settings["strip_filter"] <= 0.3
     kept = {strip.source_id for strip in again(engine, trace, miss).kept()}
     assert miss.fates[0].chunk.id in kept
