@@ -15,7 +15,7 @@ from crag.core.errors import (
 )
 from crag.core.types import Call
 from crag.runtime.circuits import LONGEST_REST, REST, RUNS, Circuits, Service
-from crag.runtime.usage import UNLIMITED, Budget, UsageTracker
+from crag.runtime.usage import Budget, UsageTracker
 from crag.testing.fakes import FakeClock
 
 MODEL, OTHER_KEY = Service("qwen", ("http://one", 1)), Service("qwen", ("http://one", 2))
@@ -101,24 +101,6 @@ class Empty:
 
     def paid(self, call: Call) -> None:
         raise AssertionError("nothing was taken")
-
-
-@pytest.mark.parametrize("refused", ["day", "run", "stop"])
-def test_a_run_that_may_not_call_leaves_the_trial_to_others(refused: str, clock: FakeClock, circuits: Circuits) -> None:
-    for run in range(RUNS):
-        circuits.ended(Service("slow"), "answer", -run - 1, DOWN, 60.0)
-    clock.ahead += REST + 1
-    cancel = threading.Event()
-    budget = Budget(calls=0) if refused == "run" else Budget()
-    allowance = Empty() if refused == "day" else UNLIMITED
-    if refused == "stop":
-        cancel.set()
-    meter = UsageTracker(budget, cancel, step="answer", clock=clock, allowance=allowance, circuits=circuits)
-    with pytest.raises(CancelledError if refused == "stop" else BudgetError), meter.call("slow"):
-        raise AssertionError("it was admitted")
-    with UsageTracker(step="answer", clock=clock, circuits=circuits).call("slow"):
-        pass
-    assert not circuits.open()
 
 
 def unrecorded(call: Call) -> None:

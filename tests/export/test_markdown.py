@@ -107,13 +107,6 @@ def test_no_reader_finds_an_address_in_text(address):
     assert not re.search(r"\w(://|\.[^\W\d]|@)", said)
 
 
-@pytest.mark.parametrize(
-    ("address", "broken"), [("www.evil.pdf", "www\u2060."), ("a@b.pdf", "a\u2060@"), ("http://x.pdf", "p\u2060://")]
-)
-def test_an_address_that_ends_as_a_file_does_is_broken_where_it_begins(address, broken):
-    assert broken in markdown.escape_markdown(address)
-
-
 def test_an_address_that_is_none_of_the_web_is_text():
     strange = cited(1, origin="external", page=None, url="javascript:alert(1)")
     said = markdown.turn(run(Answer(text="Yes [1].", by="m", citations=(strange,))))

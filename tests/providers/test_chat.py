@@ -210,17 +210,6 @@ def test_many_at_once_each_as_it_is_ready_and_a_failure_stays_alone() -> None:
         assert server.most == 4
 
 
-def test_calls_and_tokens_end_with_the_budget(server: Server) -> None:
-    few = ChatModel(endpoint(server, "ok")).metered(UsageTracker(Budget(calls=2)))
-    assert few.text(ASKED, max_tokens=5) and few.text(ASKED, max_tokens=5)
-    with pytest.raises(BudgetError, match="2 outside calls"):
-        few.text(ASKED, max_tokens=5)
-    little = ChatModel(endpoint(server, "ok")).metered(UsageTracker(Budget(tokens=30)))
-    assert little.text(ASKED, max_tokens=5)
-    with pytest.raises(BudgetError, match="30 tokens"):
-        little.text(ASKED, max_tokens=5)
-
-
 class TestEnvironment:
     """What other programs are told by the environment is not for this one: a key goes where it was given for."""
 

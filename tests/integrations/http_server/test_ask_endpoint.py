@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from crag.integrations.http.serving import Limits
-from tests.support.chat_server import OTHER, ChatServer, chat_server
+from tests.support.chat_server import ChatServer, chat_server
 
 ASKED = "How long did the agency take for hiring?"
 Told = tuple[str, int, dict[str, Any]]
@@ -113,22 +113,3 @@ def test_bad_input_is_told_by_the_name_of_its_field(
         reply = client.post("/v1/ask", json={"question": ASKED, "stream": stream, **body})
         error = reply.json()["error"]
         assert (reply.status_code, error["code"], error["param"]) == (status, code, param), reply.text
-
-
-def test_nothing_of_another_workspace_is_to_be_had(served: ChatServer, client: httpx.Client) -> None:
-    whole = ask(client)
-    with served.client(OTHER) as other:
-        for path in (f"/v1/runs/{whole['run_id']}", f"/v1/runs/{whole['run_id']}/events"):
-            reply = other.get(path)
-            assert reply.status_code == 404
-            assert "agency" not in reply.text
-        for body in ({"after": whole["run_id"]}, {"documents": ["report.pdf"]}):
-            reply = other.post("/v1/ask", json={"question": ASKED, **body})
-            assert reply.status_code == 404
-            assert "report.pdf" not in reply.text
-        assert (
-            other.post("/v1/ask", json={"question": ASKED, "stream": True}).json()["error"]["code"] == "empty_library"
-        )
-    with served.client("wrong") as stranger:
-        assert stranger.get(f"/v1/runs/{whole['run_id']}").status_code == 401
-        assert stranger.post("/v1/ask", json={"question": ASKED}).status_code == 401

@@ -4,7 +4,6 @@ import http.client
 import json
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -250,15 +249,6 @@ def test_what_steers_a_model_and_what_is_not_known_is_passed_over(client: httpx.
         },
     )
     assert "eighty days" in found["choices"][0]["message"]["content"]
-
-
-def test_many_at_once_are_all_answered(served: ChatServer, client: httpx.Client) -> None:
-    def one(place: int) -> str:
-        return content(chunks(client, ASKED)) if place % 2 else str(post(client, ASKED)["choices"][0])
-
-    with ThreadPoolExecutor(12) as pool:
-        found = list(pool.map(one, range(24)))
-    assert all("eighty days" in each for each in found)
 
 
 def test_a_language_model_s_words_come_as_it_writes_and_its_tokens_are_counted(tmp_path: Path) -> None:

@@ -68,30 +68,6 @@ def test_a_client_that_goes_stops_the_work_that_was_for_it(engine: Engine) -> No
     asyncio.run(scenario())
 
 
-def test_work_under_way_is_stopped_and_waited_for(engine: Engine) -> None:
-    async def scenario() -> None:
-        begun = threading.Event()
-
-        async def messages() -> AsyncIterator[Message]:
-            await asyncio.Event().wait()
-            yield {"type": "http.disconnect"}
-
-        serving = ServerState(engine, Access(), Limits())
-        call = HttpCall(serving, _request(messages()), ONE)
-
-        def job() -> bool:
-            begun.set()
-            return call.cancel.wait(30)
-
-        working = asyncio.create_task(call.work(job))
-        await asyncio.to_thread(begun.wait, 30)
-        serving.work.stop()
-        await serving.work.ended()
-        assert await working
-
-    asyncio.run(scenario())
-
-
 def test_a_body_is_read_no_further_than_it_may_be(engine: Engine) -> None:
     async def scenario() -> None:
         application = app(engine, Access(), Limits(json_bytes=100))

@@ -140,14 +140,6 @@ def test_what_has_no_token_or_comes_from_elsewhere_is_refused(server: Server) ->
     assert posted(server, body, **right, origin=f"http://{host}").status_code == 200
 
 
-def test_a_session_is_of_the_token_that_began_it(server: Server) -> None:
-    began = posted(server, json.dumps(START).encode(), authorization=f"Bearer {ALICE}")
-    session = began.headers["mcp-session-id"]
-    listing = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
-    taken = posted(server, listing, authorization=f"Bearer {BOB}", mcp_session_id=session)
-    assert taken.status_code == 404
-
-
 def test_tokens_keys_and_refusals_are_in_the_audit_log(data: Path, tmp_path: Path) -> None:
     log = shutil.ignore_patterns("teams.db*")  # other tests' server has begun one in this folder
     copied = shutil.copytree(data, tmp_path / "data", ignore=log)
