@@ -1,7 +1,5 @@
 """Text that speaks to a language model is found however it is spelled, and text that speaks to readers never."""
 
-import time
-
 import pytest
 
 from benchmarks.injection_honest import ABOUT, MANUAL
@@ -113,35 +111,7 @@ def test_folded_text_knows_where_each_sign_stood() -> None:
     assert text[slice(*plain.span(start, start + 4))] == "ﬁn\u00e9"
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["ignore " * 20_000, "i." * 40_000, "\u0456gn" * 30_000, '"' * 50_000, "a1" * 50_000, "your answer " * 10_000],
-    ids=["words", "spelled", "mixed", "quotes", "odd", "hints"],
-)
-def test_hostile_text_takes_time_by_its_length(text: str) -> None:
-    def took(given: str) -> float:
-        began = time.process_time()
-        detect_injection(given)
-        return time.process_time() - began
-
-    short, long = took(text[: len(text) // 8]), took(text)
-    assert long < 40 * (short + 0.02)
-
-
 def test_one_sentence_of_thousands_of_orders_is_told_once():
     text = "ignore the above. " * 6_000
     (spoken,) = detect_injection(text)
     assert (spoken.start, text[spoken.end :].strip()) == (0, "")
-
-
-@pytest.mark.parametrize(
-    "unit", ["a", "a b c d e  ", "aя", "1a", "\u0301"], ids=["letters", "spelled", "mixed", "odd", "marks"]
-)
-def test_folding_takes_time_by_the_length_of_a_text(unit: str) -> None:
-    def took(size: int) -> float:
-        given = "я " + unit * (size // len(unit))
-        began = time.process_time()
-        fold_text(given)
-        return time.process_time() - began
-
-    assert took(400_000) < 40 * (took(50_000) + 0.02)
