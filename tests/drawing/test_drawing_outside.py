@@ -34,13 +34,6 @@ def web(trace: Trace) -> str:
     return evidence.web(trace, evidence.View.of(trace))
 
 
-@pytest.mark.parametrize("run", [approved(), refused()])
-def test_every_moment_draws_well_formed_and_inert(run):
-    for length in range(1, len(run) + 1):
-        found = seen("".join(pages.sections(of(run[:length]))))
-        assert not [name for name, _ in found.attributes if name.startswith("on")]
-
-
 def test_a_grade_made_in_anothers_place_is_marked_and_counted_once():
     trace = of(asked_outside())
     cards = seen(chunks(trace))

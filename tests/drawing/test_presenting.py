@@ -19,11 +19,14 @@ def turn(made) -> pages.Turn:
 
 
 @pytest.mark.parametrize("made", [events, approved, refused])
-def test_every_moment_of_a_run_is_presented_well_formed_and_inert(made):
+def test_every_moment_of_a_run_is_drawn_and_presented_well_formed_and_inert(made):
     run = made()
     for length in range(1, len(run) + 1):
-        seen = Inspector(slides.show_slides(Trace.from_events(run[:length]), {}, name="r"))
-        assert not seen.open and "img" not in seen.tags and "script" not in seen.tags
+        trace = Trace.from_events(run[:length])
+        for drawn in ("".join(pages.sections(trace)), slides.show_slides(trace, {}, name="r")):
+            seen = Inspector(drawn)
+            assert not seen.open and not {"img", "script"} & set(seen.tags)
+            assert not [name for name, _ in seen.attributes if name.startswith("on")]
 
 
 def test_one_scene_is_shown_and_each_has_a_sentence_and_a_picture():
