@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from crag.core.errors import ModelError
 from crag.core.protocols import SetGrader
 from crag.core.types import GradedText, SetReadings
-from crag.evaluation.heads import SET_FEATURES, Lexicon, SetLayer, load_set_layer, read_set, set_features
+from crag.evaluation.heads import SET_FEATURES, Lexicon, SetLayer, read_set, set_features
 from crag.evaluation.local import LocalEvaluator
 from crag.models.cross_encoder import Reading
 from tests.support.local_models import with_layer
@@ -60,7 +59,7 @@ TEXTS = [GradedText(text=TOWER, score=0.8, keywords=5.0)]
 
 
 def test_without_a_layer_a_model_or_a_text_there_is_no_score(tmp_path: Path) -> None:
-    assert load_set_layer(with_layer(tmp_path, "sets", None)) is None
+    with_layer(tmp_path, "sets", None)
     assert LocalEvaluator(folder=tmp_path / "model").grade_set(QUESTION, TEXTS) is None
     assert LocalEvaluator(folder=tmp_path / "none").grade_set(QUESTION, TEXTS) is None
     assert LocalEvaluator().grade_set(QUESTION, []) is None
@@ -68,12 +67,6 @@ def test_without_a_layer_a_model_or_a_text_there_is_no_score(tmp_path: Path) -> 
 
 def test_what_no_index_of_ours_searched_has_no_score() -> None:
     assert LocalEvaluator().grade_set(QUESTION, [GradedText(text=TOWER, score=0.8)]) is None
-
-
-@pytest.mark.parametrize("layer", [{}, 7, {"features": ["span"], "weights": [1.0], "bias": 0.0}])
-def test_a_layer_of_another_make_is_an_error(tmp_path: Path, layer: object) -> None:
-    with pytest.raises(ModelError):
-        load_set_layer(with_layer(tmp_path, "sets", layer))
 
 
 def test_the_local_evaluator_grades_sets() -> None:

@@ -1,8 +1,6 @@
 """Short answers of the local evaluator: where their words begin and end, and how sure they are."""
 
-import hashlib
-import json
-import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +8,11 @@ import pytest
 
 from crag.core.errors import ModelError
 from crag.core.protocols import AnswerReader
+from crag.evaluation.heads import load_answer_layer, load_set_layer
 from crag.evaluation.local import LONGEST, SHORT_FEATURES, LocalEvaluator, ShortLayer, features, load_short, trim_answer
-from crag.models.cross_encoder import FOLDER, Reading
+from crag.models.cross_encoder import Reading
 from crag.testing.contracts import AnswerReaderContract
-from tests.support.local_models import parts
+from tests.support.local_models import parts, with_layer
 
 READING = Reading(relevance=2.0, span=4.0, closeness=0.5, start=0, end=1, tokens=20)
 
@@ -71,29 +70,18 @@ def test_no_words_and_too_many_are_no_short_answer(text: str) -> None:
     assert layer.read("Why?", text, replace(READING, end=len(text)), 0.9) is None
 
 
-def with_head(folder: Path, **changes: object) -> Path:
-    """A copy of the model's folder whose head.json says something else."""
-    copy = folder / "model"
-    copy.mkdir()
-    for name in ("manifest.json", "head.json"):
-        shutil.copy(FOLDER / name, copy / name)
-    head = {**json.loads((copy / "head.json").read_text()), **changes}
-    data = json.dumps({name: value for name, value in head.items() if value is not None}).encode()
-    (copy / "head.json").write_bytes(data)
-    manifest = json.loads((copy / "manifest.json").read_text())
-    manifest["sha256"] = {"head.json": hashlib.sha256(data).hexdigest()}
-    (copy / "manifest.json").write_text(json.dumps(manifest))
-    return copy
+LAYERS = [("short", load_short), ("answers", load_answer_layer), ("sets", load_set_layer)]
+"""The layers over a reading, of words, of an answer and of a set, each by its name in head.json."""
 
 
-def test_without_a_fitted_layer_there_is_no_short_answer(tmp_path: Path) -> None:
-    assert load_short(with_head(tmp_path, short=None)) is None
-
-
-@pytest.mark.parametrize("short", [{}, 7, {"features": ["span"], "weights": [1.0], "bias": 0.0}])
-def test_a_layer_of_another_make_is_an_error(tmp_path: Path, short: object) -> None:
-    with pytest.raises(ModelError):
-        load_short(with_head(tmp_path, short=short))
+@pytest.mark.parametrize(("part", "load"), LAYERS)
+def test_a_layer_that_is_not_there_is_none_and_one_of_another_make_an_error(
+    tmp_path: Path, part: str, load: Callable[[Path], object]
+) -> None:
+    assert load(with_layer(tmp_path / "none", part, None)) is None
+    for number, layer in enumerate(({}, 7, {"features": ["span"], "weights": [1.0], "bias": 0.0})):
+        with pytest.raises(ModelError):
+            load(with_layer(tmp_path / str(number), part, layer))
 
 
 def test_a_model_that_can_not_be_loaded_reads_nothing(tmp_path: Path) -> None:
