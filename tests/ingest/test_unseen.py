@@ -4,7 +4,9 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.ingesting import ParsedDocument
+from crag.ingest.child import page_message
 from crag.ingest.reader import _page, read_document
+from crag.ingest.sections import ComposedPage
 from tests.support.sizes import thinned
 from tests.support.tiny_pdf import drawn, line, pdf
 
@@ -237,16 +239,7 @@ def test_where_a_page_is_too_large_to_draw_only_what_is_sure_is_left_out() -> No
 
 @pytest.mark.parametrize("count", [-1, 1.5, "6", None, 10**9])
 def test_a_count_of_the_child_s_that_is_none_is_refused(count: object) -> None:
-    raw = {
-        "number": 1,
-        "text": "",
-        "lines": [],
-        "tables": [],
-        "headings": [],
-        "width": 9,
-        "height": 9,
-        "scanned": False,
-    }
-    assert _page({**raw, "unseen": 6, "recognised": False, "place": "", "by_heading": False, "cuts": []}, 1).unseen == 6
+    raw = page_message(ComposedPage(1, 0.0, 0.0))["page"]
+    assert _page({**raw, "unseen": 6}, 1).unseen == 6
     with pytest.raises(ValueError, match="a count that is none"):
-        _page({**raw, "unseen": count, "recognised": False, "place": "", "by_heading": False, "cuts": []}, 1)
+        _page({**raw, "unseen": count}, 1)
