@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from contextlib import closing
+from typing import Any
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import Column, Table, delete, insert, select
 
 from crag.core.types import Document
 from crag.storage import store
@@ -12,24 +13,25 @@ from crag.storage.library import Library
 from crag.storage.sqlite import SqliteFile
 from crag.storage.tables import (
     calls,
-    evaluations,
-    facts,
-    grades,
+    changes,
+    chunks,
+    documents,
+    files,
+    labels,
     meta,
     metadata,
-    purged,
-    question_sets,
-    results,
     revision,
     runs,
-    searches,
-    tracks,
+    vectors,
 )
 from tests.support.library_makers import HashEmbedder, make_document
 
 Fill = Callable[..., Document]
 TABLES = tuple(table for table in metadata.sorted_tables if table not in (meta, revision))
 """What a library holds, each table after those that it refers to."""
+BY_THE_LIBRARY = (documents, files, chunks, vectors, changes, labels)
+"""Those that adding documents and saving a label fill."""
+JSON_TEXTS = ("grade", "pages", "detail", "content", "row")
 
 
 def fill(library: Library, label: str, chunks: int = 4) -> Document:
@@ -50,65 +52,34 @@ def many(library: Library, fill: Fill = fill) -> None:
     library.labels.save("Why? 为什么", f"{kept[1].id[:16]}-2", "relevant")
     library.documents.delete(gone.id)
     with library._database.write() as connection:
-        some: list[tuple[object, list[dict[str, object]]]] = [
-            (grades, [{"key": f"{at}é", "grade": "{}"} for at in range(5)]),
-            (searches, [{"key": f"q{at}", "found_at": "2026", "pages": "[\0]"} for at in range(4)]),
-            (runs, [run_row(at) for at in range(8)]),
-            (facts, [facts_row(at) for at in range(1, 9)]),
-            (calls, [call_row(at) for at in range(8)] * 2),
-            (question_sets, [set_row(at) for at in range(2)]),
-            (evaluations, [evaluation_row(at) for at in range(2)]),
-            (tracks, [track_row(at) for at in range(1, 5)]),
-            (purged, [purged_row(at) for at in range(2)]),
-            (results, [{"evaluation": 1 + at % 2, "place": at, "row": "{}"} for at in range(9)]),
-        ]
-        for table, rows in some:
-            connection.execute(insert(table), rows)  # type: ignore[arg-type]
-        connection.execute(delete(runs).where(runs.c.id == "run7"))
+        for table in TABLES:
+            if table not in BY_THE_LIBRARY:
+                connection.execute(insert(table), [row(table, at) for at in range(1, 9)])
+        connection.execute(insert(calls), [row(calls, 1)])  # the same again: calls have no key
+        connection.execute(delete(runs).where(runs.c.number == 8))
 
 
-def facts_row(number: int) -> dict[str, object]:
-    words = ("id", "started_at", "strategy", "via", "action", "outcome", "evaluator", "scope")
-    figures = {"searches": 1, "rewrites": 0, "seconds": 0.1, "waited": 0.0, "detail": "{}"}
-    return {"run": number, **dict.fromkeys(words, f"größe\0{number}"), "best": number / 7, **figures}
-
-
-def run_row(at: int) -> dict[str, object]:
-    names = ("strategy", "started_at", "trace", "events")
-    more = {"action": None if at % 2 else "correct", "seconds": at / 7}
-    return {"id": f"run{at}", "question": f"what\0{at}", **dict.fromkeys(names, "x"), **more}
-
-
-def call_row(at: int) -> dict[str, object]:
-    more = {"seconds": at / 3, "input_tokens": None if at % 3 else at, "output_tokens": 4, "failed": 0}
-    return {"run": f"run{at}", "at": "2026", "step": "grade", "provider": "p", "model": "m", **more}
-
-
-def set_row(at: int) -> dict[str, object]:
-    more = {"questions": 1, "problems": 0, "added_at": "2026", "content": "{}"}
-    return {"id": f"set{at}", "name": "n", "kind": "k", **more}
-
-
-def track_row(chunk: int) -> dict[str, object]:
-    names = ("last_action", "last_at", "last_used")
+def row(table: Table, at: int) -> dict[str, object]:
+    """Values of every kind for all columns without a number of their own; NULL in odd rows where it may be."""
     return {
-        "chunk": chunk,
-        "retrieved": 3,
-        "used": 1,
-        "graded": 2,
-        "score_sum": 0.1 * chunk,
-        **dict.fromkeys(names, ""),
+        column.name: None if column.nullable and at % 2 else value(column, at)
+        for column in table.columns
+        if column.identity is None
     }
 
 
-def purged_row(at: int) -> dict[str, object]:
-    names = ("name", "at", "reason", "model", "content")
-    return {"id": f"p{at}", "vectors": bytes(range(256)), "bytes": b"\0", **dict.fromkeys(names, "x")}
-
-
-def evaluation_row(at: int) -> dict[str, object]:
-    names = ("strategy", "settings", "parts", "key", "started_at", "finished_at")
-    return {"id": f"e{at}", "question_set": f"set{at}", **dict.fromkeys(names, "x")}
+def value(column: Column[Any], at: int) -> object:
+    """A key that refers to another row is that row's, of the same number."""
+    referred = next((key.column for key in column.foreign_keys), column)
+    match column.type.python_type():
+        case bytes():
+            return bytes(range(256)) * at
+        case float():
+            return at / 7
+        case int():
+            return at
+        case _:
+            return "{}" if column.name in JSON_TEXTS else f"{referred.name} größe\0{at}"
 
 
 def rows_of(place: SqliteFile) -> dict[str, list[str]]:
