@@ -8,11 +8,13 @@ JOINER = "\u2060"
 """Nobody sees it, and no reader of Markdown looks through it. Through a backslash some do: they look at the text that
 is left when all escapes are read, as Streamlit does."""
 
-_FILE = r"(?:pdf|html?|docx|pptx|xlsx|csv|txt|png|jpe?g|tiff?|webp|bmp)(?![\w.:/@?#-])"
+_FILE = r"(?:pdf|html?|docx|pptx|xlsx|csv|tsv|txt|jsonl?|log|gguf|png|jpe?g|tiff?|webp|bmp)(?![\w.:/@?#-])"
 """Ends the name of a file, and of no host: none of these is a top-level domain (as md and zip are)."""
 ADDRESS = rf"(?:(?<=\w)://|@(?=\w)|(?<=www)\.|(?<=\w)\.(?!{_FILE})(?=[^\W\d_]))"
 """What parts an address, which is none without it: behind a scheme, before a host, within one."""
 _ADDRESS = re.compile(ADDRESS, re.IGNORECASE)
+_ON_PAGES = re.compile(r"(?<=\w)://|(?<=\bwww)\.|(?<=[\w.+-])@(?=[\w-]{1,63}\.)", re.IGNORECASE)
+"""What parts an address that Streamlit makes a link of: a bare host is none there, so names of files stay whole."""
 UNFINISHED = re.compile(r"(?:[@.]\w{0,4}|:/?)\Z")
 """The end of a text of which only what follows says whether it is such a part."""
 
@@ -20,3 +22,8 @@ UNFINISHED = re.compile(r"(?:[@.]\w{0,4}|:/?)\Z")
 def break_addresses(text: str) -> str:
     """The text with word joiners round what parts each bare address: it reads the same and becomes no link."""
     return _ADDRESS.sub(f"{JOINER}\\g<0>{JOINER}", text)
+
+
+def break_page_addresses(text: str) -> str:
+    """The same of those alone that Streamlit makes a link of."""
+    return _ON_PAGES.sub(f"{JOINER}\\g<0>{JOINER}", text)

@@ -53,6 +53,7 @@ OWN_TAB = {
             "_open",
             "_select",
         ],
+        "ui/documents/gaps.py": ["_open"],
         "ui/documents/progress.py": ["close"],
         "ui/documents/table.py": ["lambda: _take(ids)"],
         "ui/evaluate/funnel.py": ["_follow", "presentation.enter"],

@@ -13,7 +13,7 @@ from tests.support.library_makers import make_document
 from tests.support.small_pdf import small_pdf
 from tests.support.tab_states import state_in
 from ui.app.program import program
-from ui.app.tab import ChoicesState, PageState
+from ui.app.tab import PageState, RunsState
 from ui.documents.filters import ORDERS
 from ui.documents.progress import FilesChosen, Progress, describe, files
 from ui.documents.state import DocumentsState
@@ -243,5 +243,5 @@ def test_ask_only_these_leads_to_ask_with_the_scope_set(page, ids):
     state_in(page, DocumentsState).selected = (ids[2], ids[7])
     page.run()
     page.button(key="documents-ask").click().run()
-    assert not page.exception and state_in(page, ChoicesState).scope == Scope((ids[7], ids[2]))
+    assert not page.exception and state_in(page, RunsState).scope == Scope((ids[7], ids[2]))
     assert state_in(page, PageState).wanted == "ask"

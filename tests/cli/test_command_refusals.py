@@ -49,7 +49,7 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("evaluate SETS/good.csv --json-file .", 1, "can't be written"),
         ("evaluate SETS/good.csv --library /nowhere", 1, "no library"),
         ("evaluate SETS/gone.csv", 1, "can't be read: No such file"),
-        ("evaluate SETS/columns.csv", 1, "has no question column: the first row names 2"),
+        ("evaluate SETS/columns.csv", 1, "has no question column: none of 2 is question"),
         ("evaluate SETS/sheet.xlsx", 1, "a spreadsheet"),
         ("purge", 2, "needs a condition"),
         ("purge --dry-run", 2, "needs a condition"),

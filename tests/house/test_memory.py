@@ -9,6 +9,7 @@ WITHOUT_TEXTS = {
     "crag/text/memory.py": "what registers them",
     "ui/components/remembered.py": "what registers them",
     "ui/documents/map_view.py": "points without texts",
+    "crag/admin/quotas.py": "prices of models",
     "crag/analysis/funnel.py": "of one funnel, and gone with it",
     "crag/analysis/monitoring/figures.py": "days",
     "crag/analysis/questions/sets.py": "names of columns",

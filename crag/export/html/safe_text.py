@@ -6,7 +6,7 @@ import html
 import re
 from urllib.parse import urlsplit
 
-from crag.text.addresses import break_addresses
+from crag.text.addresses import break_page_addresses
 
 # Control characters, the invisible marks that turn the reading direction around and so can disguise a file name, and
 # halves of characters, which no page can be sent.
@@ -29,7 +29,7 @@ def escaped(value: object) -> str:
 
 def markdown(value: object) -> str:
     """Any value as one line of Markdown in which nothing is markup or a link: for labels and messages of widgets."""
-    return _PUNCTUATION.sub(r"\\\1", break_addresses(" ".join(visible(value).split())))
+    return _PUNCTUATION.sub(r"\\\1", break_page_addresses(" ".join(visible(value).split())))
 
 
 def excerpt(value: object, size: int) -> str:
