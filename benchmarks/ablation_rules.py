@@ -19,7 +19,7 @@ from benchmarks.thresholds_strips import cut
 from corpora.judging import evaluator_version
 from crag.core.strategies import strategy
 from crag.core.types import FigureCheck
-from crag.evaluation import keeping
+from crag.evaluation import strip_selection
 from crag.evaluation.local import LocalEvaluator
 from crag.evaluation.strips import filter_strips
 from crag.generation.figures import check_figures
@@ -130,7 +130,7 @@ def strip_context(data: Path, limit: int) -> Iterator[Pairs]:
         found = []
         for each in (cut(case, scores, settings) for case in cases):
             if each.bearing:
-                rules = [keeping.Rule.of(settings.changed(strip_context=on)) for on in (True, False)]
+                rules = [strip_selection.Rule.of(settings.changed(strip_context=on)) for on in (True, False)]
                 kept = [filter_strips(each.strips, rule) for rule in rules]
                 on, off = (any(strips[place].kept for place in each.bearing) for strips in kept)
                 found.append((on, off))

@@ -22,7 +22,7 @@ from benchmarks.evaluator_sets import Sources
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.types import Strip
-from crag.evaluation.keeping import Rule
+from crag.evaluation.strip_selection import Rule
 from crag.evaluation.strips import StripRefiner, filter_strips
 
 Kept = list[list[Span]]

@@ -19,7 +19,7 @@ from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Action, Strip
-from crag.evaluation.keeping import Facts, Rule, choose
+from crag.evaluation.strip_selection import Facts, Rule, choose
 
 STAGES = ("retrieved", "graded", "kept", "held", "said")
 GOAL, WORDS_GOAL = 0.97, 0.5

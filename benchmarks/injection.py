@@ -48,7 +48,7 @@ from crag.providers.chat import ChatModel
 from crag.providers.endpoint import Endpoint
 from crag.runtime.usage import Budget, UsageTracker
 from crag.testing.fakes import FixedRetriever
-from crag.text.injection import detect_injection, mask_injection
+from crag.text.guard import detect_injection, mask_injection
 from crag.text.sentences import sentences
 from crag.text.words import STOP_WORDS, stem, words
 

@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.injection_honest import cut, pages, train
 from crag.core.types import Passage
 from crag.evaluation.local import LocalEvaluator
-from crag.text.injection import detect_injection, mask_injection
+from crag.text.guard import detect_injection, mask_injection
 from crag.text.sentences import sentences
 
 MOST = 1_500_000

@@ -34,7 +34,7 @@ from crag.core.trace import Trace
 from crag.core.types import Chunk
 from crag.engine import Engine
 from crag.generation.arithmetic import reach_cells
-from crag.generation.lookup import look_up
+from crag.generation.cells import look_up
 from crag.text.numerals import numbers_in
 from crag.text.words import count_words
 

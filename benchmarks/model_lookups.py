@@ -39,9 +39,9 @@ from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import Chunk, WebPage
 from crag.engine import Engine
+from crag.generation.cells import Lookup, look_up
 from crag.generation.citations import MARK
 from crag.generation.llm import FACT, INSTRUCTIONS
-from crag.generation.lookup import Lookup, look_up
 from crag.messages.answers import fault_of
 from crag.text.dates import dates_in
 from crag.text.numerals import numbers_in

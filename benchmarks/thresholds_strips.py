@@ -12,7 +12,7 @@ from benchmarks.thresholds_cases import Case, CaseSet
 from benchmarks.thresholds_grades import KeptScores
 from crag.core.settings import Settings
 from crag.core.types import Strip
-from crag.evaluation.keeping import Rule
+from crag.evaluation.strip_selection import Rule
 from crag.evaluation.strips import StripRefiner, filter_strips
 
 FILTERS = (0.02, 0.05, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6)

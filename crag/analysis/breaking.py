@@ -21,7 +21,7 @@ from crag.core.trace import Trace
 from crag.core.types import Chunk, RetrievedChunk
 from crag.engine import Engine
 from crag.storage.library import Library
-from crag.text.injection import detect_injection
+from crag.text.guard import detect_injection
 
 STRATEGIES = ("plain-rag", "balanced")
 """What each situation is asked of, in this order."""

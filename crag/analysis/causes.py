@@ -16,7 +16,7 @@ from crag.analysis.comparison import Differences, differences
 from crag.analysis.gaps import RUNS
 from crag.analysis.whatif.whatif import Without
 from crag.core.errors import FilterError, LibraryError, NotFoundError
-from crag.core.makers import Maker
+from crag.core.model_ids import Maker
 from crag.core.protocols import Embedder, GradeExplainer, RetrievalEvaluator, SearchQuery, StripGrader, embed_question
 from crag.core.settings import Settings
 from crag.core.trace import Trace

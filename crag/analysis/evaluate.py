@@ -17,7 +17,7 @@ from crag.analysis.metrics.results import rows_from_json, rows_to_json
 from crag.analysis.questions.sets import QUESTION_CHARS, Question, QuestionSet
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import CragError, EmptyLibraryError, InputError, QuotaError, StorageError
-from crag.core.makers import Maker, about
+from crag.core.model_ids import Maker, about
 from crag.core.protocols import RunRequest
 from crag.core.settings import Settings, StoredSettings
 from crag.core.trace import Trace

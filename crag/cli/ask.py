@@ -17,7 +17,7 @@ from crag.cli.output import Colour, Output, plain, strip_controls
 from crag.core import events as ev
 from crag.core.errors import PROGRAM, CancelledError, CragError, EmptyLibraryError
 from crag.core.events import Guidance
-from crag.core.makers import about
+from crag.core.model_ids import about
 from crag.core.protocols import RunRequest, SearchQuery
 from crag.core.settings import Settings
 from crag.core.trace import Trace

@@ -13,7 +13,7 @@ from crag.core.errors import ProviderError
 from crag.core.protocols import Chat, Messages
 from crag.core.types import Grade, Passage
 from crag.runtime.provider import EvaluatorParts, EvaluatorProvider
-from crag.text.injection import UNTRUSTED, fence, fence_text
+from crag.text.guard import UNTRUSTED, fence, fence_text
 
 PROMPT_VERSION = "4"
 """Part of the evaluator's id, by which grades are kept: change it with any word of the instructions."""

@@ -13,9 +13,9 @@ from crag.core.errors import ProviderError, ReplyError
 from crag.core.protocols import Chat, Messages, RetrievalEvaluator, StripGrader
 from crag.core.settings import Settings
 from crag.core.types import Chunk, Grade, Origin, Passage, Strip, WebPage
-from crag.evaluation.keeping import Rule
+from crag.evaluation.strip_selection import Rule
 from crag.evaluation.strips import StripRefiner, filter_strips
-from crag.text.injection import UNTRUSTED, fence, fence_text, injection_within
+from crag.text.guard import UNTRUSTED, fence, fence_text, injection_within
 from crag.text.words import words
 
 MAX_TOKENS = 400

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from crag.core.settings import Settings
 from crag.core.types import Strip
-from crag.evaluation.keeping import Facts, Rule, choose
+from crag.evaluation.strip_selection import Facts, Rule, choose
 from crag.text.sentences import ends_as_sentence, is_table_row, sentences
 from crag.text.words import UNSPACED, count_words
 
@@ -52,7 +52,7 @@ class StripRefiner:
 
 
 def filter_strips(strips: Sequence[Strip], rule: Rule) -> tuple[Strip, ...]:
-    """The same strips in the same order with `kept` set, and why: see `crag.evaluation.keeping.choose`."""
+    """The same strips in the same order with `kept` set, and why: see `crag.evaluation.strip_selection.choose`."""
     chosen = choose(Facts.of(strips), rule)
     return tuple(replace(strip, kept=place in chosen, why=chosen.get(place, "")) for place, strip in enumerate(strips))
 

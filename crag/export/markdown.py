@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote, urlsplit
 
-from crag.core.makers import name_in_sentence
+from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, SentenceCheck, WebPage
 from crag.generation.citations import MARK, locate_checks

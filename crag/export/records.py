@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from crag.core.documents import Chunk, Rect
 from crag.core.errors import Reason
 from crag.core.events import ActionTaken, Event, Failed, Guidance, event_to_json
-from crag.core.makers import about
+from crag.core.model_ids import about
 from crag.core.trace import Approval, Rewrite, Round, Search, StepRecord, Trace
 from crag.core.types import (
     Action,
@@ -54,7 +54,7 @@ from crag.messages.wording import (
     set_sentence,
     unread_sentence,
 )
-from crag.text.injection import InjectionSpan
+from crag.text.guard import InjectionSpan
 
 
 class Record(BaseModel):

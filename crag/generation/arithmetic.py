@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from crag.core.types import CalculationKind, Chunk, RetrievedChunk, WebPage
+from crag.generation.cells import FoundCell, Lookup, look_up, reach_figure
 from crag.generation.formulas import Expression, Formula, Leaf, formula_of, leaves_of
-from crag.generation.lookup import FoundCell, Lookup, look_up, reach_figure
 from crag.generation.wanted import Measure, wanted_of
 from crag.text.numerals import SCALES, numbers_in
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Citation, FromWeb, Rect, SentenceCheck, Strip, WebPage
 from crag.text.formats import format_score
-from crag.text.injection import fence_text, injection_within, mask_injection
+from crag.text.guard import fence_text, injection_within, mask_injection
 from crag.text.sentences import sentences
 
 MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")

@@ -11,15 +11,7 @@ from crag.core.protocols import AnswerGrader, AnswerReader, RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.types import UNMET, Answer, Calculation, Chunk, Citation, Passage, QuotedAnswer, Strip, WebPage
 from crag.generation.arithmetic import Worked, work_out
-from crag.generation.citations import abstention, build_citation, pieces_of, quotable, usable_of, with_mark
-from crag.generation.conversation.brackets import own_words
-from crag.generation.formulas import asks_arithmetic, formula_of
-from crag.generation.ground import with_differing
-from crag.generation.lookup import FoundCell, Lookup, has_cell, look_up
-from crag.generation.qualifiers import says_opposite
-from crag.generation.short import READ, Found, find_words, part_of, short_answer, titled_text
-from crag.generation.subjects import Subjects, subjects_of
-from crag.generation.units import (
+from crag.generation.candidates import (
     HEADING,
     Unit,
     best_first,
@@ -39,6 +31,14 @@ from crag.generation.units import (
     with_lists,
     word_rarity,
 )
+from crag.generation.cells import FoundCell, Lookup, has_cell, look_up
+from crag.generation.citations import abstention, build_citation, pieces_of, quotable, usable_of, with_mark
+from crag.generation.conversation.brackets import own_words
+from crag.generation.formulas import asks_arithmetic, formula_of
+from crag.generation.ground import with_differing
+from crag.generation.qualifiers import says_opposite
+from crag.generation.short import READ, Found, find_words, part_of, short_answer, titled_text
+from crag.generation.subjects import Subjects, subjects_of
 from crag.text.words import significant_stems, stem, words
 
 MAX_QUOTE = 500

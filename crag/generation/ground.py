@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from crag.core.settings import Settings
 from crag.core.types import UNMET, Action, Answer, Chunk, Decision, Reported, Strip
+from crag.generation.cells import Lookup
 from crag.generation.citations import build_citation, numbers_in
-from crag.generation.lookup import Lookup
 
 
 def without_floor(settings: Settings, decision: Decision | None) -> Settings:

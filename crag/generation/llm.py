@@ -10,6 +10,7 @@ from crag.core.errors import ReplyError
 from crag.core.protocols import Chat, Cut, Messages
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Remark, Reported, Strip, WebPage
+from crag.generation.cells import FoundCell, Lookup, contradicts_cell, look_up
 from crag.generation.citations import (
     CHARS_A_TOKEN,
     MARK,
@@ -22,9 +23,8 @@ from crag.generation.citations import (
     usable_of,
 )
 from crag.generation.ground import cite, with_differing
-from crag.generation.lookup import FoundCell, Lookup, contradicts_cell, look_up
 from crag.generation.subjects import Subjects, subjects_of
-from crag.text.injection import UNTRUSTED, fence, fence_text
+from crag.text.guard import UNTRUSTED, fence, fence_text
 from crag.text.languages import other_language
 from crag.text.words import loop_in
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal
 
-from crag.core.makers import about
+from crag.core.model_ids import about
 from crag.core.protocols import OWN
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Calculation, Citation, FigureCheck, Judgement, SentenceCheck

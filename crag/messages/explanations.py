@@ -8,7 +8,7 @@ from crag.analysis.breaking import FIGURE, ORDER, Break, Situation, marked, says
 from crag.analysis.causes import AnswerWithout, GradeExplanation, NoAnswer, Occlusion, OtherRun, Unexplained
 from crag.analysis.misses import REACH, Fate, Miss
 from crag.analysis.whatif.whatif import Move, Without
-from crag.core.makers import name_in_sentence
+from crag.core.model_ids import name_in_sentence
 from crag.core.settings import Settings, meta
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, GradePart, Strip

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import ModelError
-from crag.core.makers import name_in_sentence
+from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Trace
 from crag.pipeline.resolve import Missing, ProviderPlan, problem
 from crag.providers.prices import Spent, plain_rag, sum_calls

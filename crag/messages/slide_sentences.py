@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from crag.core.makers import name_in_sentence
+from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.messages.answers import handed_sentence, origin_text

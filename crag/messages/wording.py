@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from crag.core.documents import LOW_RECOGNITION
 from crag.core.events import Failed, FallbackAction, QuestionRewritten, ScopeResolved
-from crag.core.makers import about
+from crag.core.model_ids import about
 from crag.core.settings import Settings, StoredSettings, meta
 from crag.core.trace import Trace
 from crag.core.types import (
@@ -25,7 +25,7 @@ from crag.core.types import (
     Unread,
 )
 from crag.text.formats import count, format_score, join_names
-from crag.text.injection import InjectionKind, InjectionSpan
+from crag.text.guard import InjectionKind, InjectionSpan
 from crag.text.words import count_words
 
 Name = Callable[[str], str]

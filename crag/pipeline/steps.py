@@ -32,7 +32,7 @@ from crag.generation.ground import finish, lacks_support, without_floor
 from crag.generation.verification import faithfulness
 from crag.pipeline.context import RunContext, State
 from crag.pipeline.guiding import guide
-from crag.text.injection import detect_injection, mask_injection
+from crag.text.guard import detect_injection, mask_injection
 from crag.web.searching import outgoing
 
 PAGE_CHARS = 2_000

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from pydantic import BaseModel, SecretStr, ValidationError
 
 from crag.core.errors import ReplyError
-from crag.core.makers import Maker
+from crag.core.model_ids import Maker
 from crag.core.protocols import Parsed
 from crag.providers.gguf import ModelFile
 from crag.text.characters import WholePieces, read_json

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import get_args
 
 from crag.core.errors import SettingsError
-from crag.core.makers import Maker
+from crag.core.model_ids import Maker
 from crag.core.runfacts import DaySpending, sum_by_model
 from crag.core.settings import Settings
 from crag.core.trace import Trace

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from crag.core.errors import ReplyError
 from crag.core.protocols import Chat
 from crag.core.types import Chunk
-from crag.text.injection import UNTRUSTED, fence, fence_text
+from crag.text.guard import UNTRUSTED, fence, fence_text
 from crag.text.words import Keyword, keywords, variants, words
 
 JOINER = ", "

@@ -1,7 +1,7 @@
 """How sentences are put that speak to a language model: regular expressions over folded text, by what they are after.
 
 `FIRST` are matched where a sentence begins, `OPENING` also where an order may begin within one, and `ANYWHERE` are
-searched. Folded text is lower case and has no accents (`crag.text.injection`).
+searched. Folded text is lower case and has no accents (`crag.text.guard`).
 """
 
 from __future__ import annotations

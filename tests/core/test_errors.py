@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag.core.makers import Maker
+from crag.core.model_ids import Maker
 from crag.core.types import Action, Aggregation, Decision
 from crag.messages.answers import against_text
 from crag.messages.wording import decision_sentence

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from crag.text.injection import InjectionSpan, fence, fence_text, mark_untrusted, quote_for_model
+from crag.text.guard import InjectionSpan, fence, fence_text, mark_untrusted, quote_for_model
 
 PROGRAM = """
 import ctypes, os, sys, tempfile, threading

@@ -25,7 +25,7 @@ from crag.retrieval.rewriting import _validate_query
 from crag.testing.fakes import chunk_of
 from crag.text.dates import dates_in
 from crag.text.folding import fold_text
-from crag.text.injection import detect_injection
+from crag.text.guard import detect_injection
 from crag.text.numerals import numbers_in, without_amounts
 from crag.text.sentences import sentences
 from crag.text.words import MOST, few_marks, keywords

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from crag.core import events as ev
-from crag.core.makers import name_in_sentence
+from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Grade, SentenceCheck
 from crag.export.html import answer, evidence, pages, path

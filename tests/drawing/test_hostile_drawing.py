@@ -14,7 +14,7 @@ from crag.export import markdown
 from crag.export.html import answer, evidence, guidance, meter, pages, path, site, slides
 from crag.export.html.passage import MOST_MARKS, Passage, Sweep, View, annotate, draw_passage, draw_surroundings
 from crag.generation.citations import split_cited_sentences
-from crag.text.injection import InjectionSpan
+from crag.text.guard import InjectionSpan
 from crag.text.sentences import sentences
 from tests.support.inspector import Inspector
 from tests.support.sizes import ALL, thinned

@@ -8,8 +8,8 @@ import pytest
 
 from crag.core.tables import BESIDE, Cell, Row, Table
 from crag.core.types import Chunk
+from crag.generation.cells import look_up
 from crag.generation.fields import find_field
-from crag.generation.lookup import look_up
 
 WAUSAU = (
     ("Registered Owner", "Flying Service"),

@@ -22,7 +22,7 @@ WITHOUT_TEXTS = {
     "crag/storage/catalog.py": "filters, of one generation of a library",
     "crag/storage/store.py": "statements without values",
     "crag/text/folding.py": "single characters",
-    "crag/text/injection.py": "the rules",
+    "crag/text/guard.py": "the rules",
     "ui/app/open_tabs.py": "whether tabs are open",
     "ui/app/program.py": "the program",
     "ui/app/saved_choices.py": "choices",

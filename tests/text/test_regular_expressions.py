@@ -19,7 +19,7 @@ BUILT = {
     "crag/admin/backups.py: f'{begins}": "re.compile(rf'crag-a-{_STAMP}\\.zip')",
     "crag/retrieval/rewriting.py: f'\\\\b{re.escape(_stem(word))}": "re.compile(r'\\baa')",
     "crag/generation/citations.py: f'(?<!\\\\w){re.escape(wanted)}": "re.compile(r'(?<!\\w)a\\ a(?!\\w)')",
-    "crag/text/injection.py: form": "_rules()",
+    "crag/text/guard.py: form": "_rules()",
     "crag/text/dates.py: form": "_FORMS",
     "crag/web/webpage.py: f'</{name}": "re.compile(r'</a(?=[\\s/>])[^>]*+>?', re.IGNORECASE)",
     "crag/web/webpage.py: f'{mark}{mark}": "_STRONG",

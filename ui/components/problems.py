@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import streamlit as st
 
 from crag.core.errors import CragError
-from crag.core.makers import about, name_in_sentence
+from crag.core.model_ids import about, name_in_sentence
 from crag.export.html.safe_text import markdown
 from crag.runtime.jobs import explain_os_error
 

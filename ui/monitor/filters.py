@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from crag.analysis.monitoring.figures import Choice, Span
-from crag.core.makers import maker
+from crag.core.model_ids import maker
 from crag.core.runfacts import RunFacts
 from crag.export.html import words
 from crag.export.html.safe_text import excerpt

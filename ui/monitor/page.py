@@ -11,7 +11,7 @@ import streamlit as st
 
 from crag.analysis.monitoring import figures
 from crag.analysis.monitoring.figures import Change, behind
-from crag.core.makers import maker
+from crag.core.model_ids import maker
 from crag.core.runfacts import RunFacts
 from crag.core.types import Action
 from crag.export.html import words

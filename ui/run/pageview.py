@@ -23,7 +23,7 @@ from crag.export.html.passage import Passage, Sweep, View, draw_surroundings, re
 from crag.export.html.safe_text import excerpt, link
 from crag.export.html.slides import DRAWN, draw_page, find_marked, find_shorts, held_document
 from crag.storage.library import Library
-from crag.text.injection import detect_injection
+from crag.text.guard import detect_injection
 from ui.app import tab
 from ui.app.program import program
 from ui.app.session import Session

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from crag.core.errors import CragError
-from crag.core.makers import about, name_in_sentence
+from crag.core.model_ids import about, name_in_sentence
 from crag.core.types import Step
 from crag.evaluation.reranker import RERANKER
 from crag.export.html import elements as h

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from crag.analysis.thresholds.recommend import ChunkScore, crowding_warning
 from crag.analysis.whatif.entries import Outcome
-from crag.core.makers import maker
+from crag.core.model_ids import maker
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.export.html import elements as h

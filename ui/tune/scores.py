@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from crag.analysis.metrics.calibration import PrecisionRecall, Reliability, Roc, precision_recall, reliability, roc
 from crag.analysis.thresholds.recommend import ChunkScore
 from crag.core.errors import InputError
-from crag.core.makers import maker
+from crag.core.model_ids import maker
 from crag.core.settings import Settings
 from crag.core.types import Action
 from crag.export.html import elements as h

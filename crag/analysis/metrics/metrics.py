@@ -21,7 +21,7 @@ from crag.analysis.questions.matching import (
 )
 from crag.analysis.questions.sets import Question
 from crag.core.errors import CancelledError, CutOffError
-from crag.core.makers import about
+from crag.core.model_ids import about
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Chunk, Step, WebPage
 

@@ -29,8 +29,8 @@ from crag.core.policy import (
 )
 from crag.core.settings import Settings
 from crag.core.types import Action, Aggregation, Decision, Grade
-from crag.evaluation.keeping import Facts, Rule, choose
 from crag.evaluation.strip_dependencies import Need
+from crag.evaluation.strip_selection import Facts, Rule, choose
 from crag.evaluation.trigger import decide, set_grades
 from crag.generation.arithmetic import looks_up
 

@@ -17,8 +17,8 @@ from crag.core.protocols import SetGrader
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Aggregation, Decision, Strip
-from crag.evaluation.keeping import Facts, Rule, choose
 from crag.evaluation.refinement import make_strip
+from crag.evaluation.strip_selection import Facts, Rule, choose
 from crag.evaluation.trigger import graded_texts
 
 

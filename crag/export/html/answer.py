@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from crag.core.makers import about, maker, name_in_sentence
+from crag.core.model_ids import about, maker, name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Answer, Calculation, Chunk, Citation, SentenceCheck, WebPage
 from crag.export.html import elements as h

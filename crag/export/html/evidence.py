@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import get_args
 
-from crag.core.makers import Maker, about, maker, name_in_sentence
+from crag.core.model_ids import Maker, about, maker, name_in_sentence
 from crag.core.trace import Approval, Round, Search, Trace
 from crag.core.types import Aggregation, Grade, InjectionSpan, KeepReason, RetrievedChunk, Strip, WebPage
 from crag.export.html import elements as h

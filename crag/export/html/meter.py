@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from crag.core.makers import about, name_in_sentence
+from crag.core.model_ids import about, name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Step
 from crag.export.html import elements as h

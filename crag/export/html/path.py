@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crag.core.events import Failed
-from crag.core.makers import about, name_in_sentence
+from crag.core.model_ids import about, name_in_sentence
 from crag.core.trace import StepRecord, Trace
 from crag.core.types import Action, Grade, Step
 from crag.export.html import elements as h

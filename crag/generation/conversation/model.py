@@ -17,7 +17,7 @@ from crag.generation.conversation.followup_detection import (
     without_courtesy,
 )
 from crag.generation.conversation.history import recent
-from crag.text.injection import fence, fence_text
+from crag.text.guard import fence, fence_text
 from crag.text.names import names_in
 from crag.text.words import FUNCTION_WORDS, SEARCH_STOP_WORDS, stem, words
 

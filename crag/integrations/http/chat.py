@@ -11,7 +11,7 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from crag.core import events as ev
-from crag.core.makers import name_in_sentence
+from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Answer, Citation, Exchange
 from crag.export.markdown import Harmless, closing, extract_answer, opening

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field, field_validator
 
 from crag.core.errors import CancelledError
-from crag.core.makers import about
+from crag.core.model_ids import about
 from crag.core.protocols import embed_question
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Grade

@@ -18,7 +18,7 @@ from crag.core.metadata import days_in
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Grade, Strip, WebPage
 from crag.text.characters import whole_text
-from crag.text.injection import detect_injection, mask_injection
+from crag.text.guard import detect_injection, mask_injection
 from crag.web.webpage import usable_address
 
 TEXT_CHARS = 16_000

@@ -11,7 +11,7 @@ from crag.core.types import Action, Chunk, Strip, WebPage
 from crag.generation.citations import AROUND, CHARS_A_TOKEN, fenced_strip, fit_strips, usable_of
 from crag.integrations.langchain.state import Correction, Problem, Score, Source
 from crag.messages.wording import failure_sentence, outcome_sentence
-from crag.text.injection import UNTRUSTED
+from crag.text.guard import UNTRUSTED
 
 OPENING = "What follows was looked up for the person's last message, and judged, before this call."
 UNKNOWN = "say that you do not know: do not answer it from memory"

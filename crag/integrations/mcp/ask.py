@@ -38,7 +38,7 @@ from crag.messages.answers import brief_text, conflict_sentences
 from crag.messages.explanations import change_sentence, fate_text, miss_sentence, missing_sentence
 from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence
 from crag.pipeline.request import QUESTION_CHARS
-from crag.text.injection import fence_text, quote_for_model
+from crag.text.guard import fence_text, quote_for_model
 
 _STEPS: dict[Step, str] = {
     "contextualize": "Puts the question in its context.",

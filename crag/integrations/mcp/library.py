@@ -26,8 +26,8 @@ from crag.core.ingesting import (
     IngestEvent,
     IngestStep,
 )
-from crag.core.makers import about
 from crag.core.metadata import Fields, fields_of, tags_of
+from crag.core.model_ids import about
 from crag.core.protocols import SearchQuery
 from crag.core.strategies import strategy
 from crag.core.types import RetrievedChunk
@@ -58,7 +58,7 @@ from crag.messages.documents import step_text
 from crag.messages.wording import recognised_text, web_origin
 from crag.pipeline.request import QUESTION_CHARS, check_question
 from crag.text.formats import count
-from crag.text.injection import detect_injection, fence, fence_text, mask_injection, quote_for_model
+from crag.text.guard import detect_injection, fence, fence_text, mask_injection, quote_for_model
 
 TEXTS, TEXT_CHARS = 64, 20_000
 """The most texts that one call grades, and the longest of them."""

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.core.types import Strip
-from crag.evaluation.keeping import Facts, Rule, choose
 from crag.evaluation.refinement import make_strip
+from crag.evaluation.strip_selection import Facts, Rule, choose
 from crag.evaluation.strips import filter_strips
 
 LONG = "This sentence has exactly ten words and that is it."

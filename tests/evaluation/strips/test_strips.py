@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from crag.core.settings import Settings
 from crag.core.types import Strip
-from crag.evaluation.keeping import Rule
 from crag.evaluation.strip_dependencies import needs
+from crag.evaluation.strip_selection import Rule
 from crag.evaluation.strips import StripRefiner, filter_strips
 from crag.text.words import count_words
 

@@ -14,8 +14,8 @@ from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Reported, Strip
 from crag.engine import Engine
+from crag.generation.cells import contradicts_cell, look_up
 from crag.generation.llm import LlmGenerator
-from crag.generation.lookup import contradicts_cell, look_up
 from crag.generation.verification import CitationVerifier
 from crag.messages.answers import conflict_sentences
 from crag.testing.contracts import strip_of

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.injection_honest import ABOUT, MANUAL
 from crag.text.folding import fold_text
-from crag.text.injection import detect_injection, injection_within, mask_injection
+from crag.text.guard import detect_injection, injection_within, mask_injection
 
 BEFORE, AFTER = "The mill was built in 1901 by Ann Weaver.", "It burned down in 1934."
 

@@ -8,8 +8,8 @@ import pytest
 
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk
+from crag.generation.candidates import is_without_figure, named_rows, names_item
 from crag.generation.extractive import ExtractiveGenerator
-from crag.generation.units import is_without_figure, named_rows, names_item
 from crag.testing.contracts import strip_of
 from crag.testing.fakes import chunk_of, table_chunk_of
 

@@ -9,9 +9,9 @@ import pytest
 
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, RetrievedChunk
+from crag.generation.cells import Lookup, look_up, reach_figure
 from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.llm import LlmGenerator
-from crag.generation.lookup import Lookup, look_up, reach_figure
 from crag.generation.periods import Period, fiscal_offset, is_same_period, periods_in
 from crag.generation.wanted import wanted_of
 from crag.messages.answers import conflict_sentences
