@@ -92,7 +92,7 @@ def test_ids_are_stable_and_duplicates_are_dropped() -> None:
 
 def test_a_huge_text_is_cut_and_a_broken_one_can_be_stored() -> None:
     assert len(chunk("word " * 200_000).text) == TEXT_CHARS
-    assert chunk("a\0b \ud800", id="\ud800", source="\ud800.pdf").text == "a b ?"
+    assert chunk("a\0b \ud800", id="\ud800", source="\ud800.pdf").text == "a b \ufffd"
     assert chunk(source="x" * 1_000_000, title="y" * 1_000_000, id="z" * 1_000_000).source == "x" * 200
     assert as_chunk(Document("\0 \n")) is None
 
