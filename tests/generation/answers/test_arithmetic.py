@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from tests.generation.answers.test_lookup import chunk_of_rows
 
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, RetrievedChunk
@@ -16,6 +15,7 @@ from crag.generation.formulas import formula_of, leaves_of
 from crag.generation.verification import CitationVerifier
 from crag.testing.contracts import strip_of
 from crag.testing.fakes import ScriptedEvaluator, ScriptedReader
+from tests.generation.answers.test_cells import chunk_of_rows
 
 INCOME = chunk_of_rows(
     ["", "2020", "2019"],
