@@ -12,7 +12,6 @@ WITHOUT_TEXTS = {
     "crag/admin/quotas.py": "prices of models",
     "crag/analysis/funnel.py": "of one funnel, and gone with it",
     "crag/analysis/monitoring/figures.py": "days",
-    "crag/analysis/questions/sets.py": "names of columns",
     "crag/core/sample.py": "the sample's own file",
     "crag/ingest/files.py": "hashes of files",
     "crag/pipeline/build.py": "connections to models",
@@ -27,7 +26,6 @@ WITHOUT_TEXTS = {
     "ui/app/program.py": "the program",
     "ui/app/saved_choices.py": "choices",
     "ui/ask/welcome.py": "the sample's recording",
-    "ui/compare/tour.py": "the sample's report",
     "ui/settings/servers.py": "addresses of servers",
     "ui/tune/stored.py": "runs, which are dropped one by one",
 }
