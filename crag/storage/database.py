@@ -51,7 +51,10 @@ class Database:
         """A read transaction: all that is read in the block is of one moment, and nothing that it changes is stored."""
         self._check_open()
         with self._translated(), self._store.transaction() as (connection, found):
-            self._meet(found)
+            if not self._meet(found):
+                yield connection
+                return
+        with self._translated(), self._store.transaction() as (connection, _):  # the first began before the upgrade
             yield connection
 
     @contextmanager
@@ -126,10 +129,13 @@ class Database:
         self._meet(found)
         return found
 
-    def _meet(self, found: Hashable) -> None:
-        """Take the tables that are there now as the library. Raises StorageError, once, where others were before."""
+    def _meet(self, found: Hashable) -> bool:
+        """Take the tables that are there now as the library; whether they were of an earlier version.
+
+        Raises StorageError, once, where others were before.
+        """
         if found == self._seen:
-            return
+            return False
         if self._seen is not None:
             self._seen = None
             self._store.rest()
@@ -147,6 +153,7 @@ class Database:
             with self._store.transaction(write=True) as (connection, _):
                 layout.upgrade(connection)
         self._seen = found
+        return version != str(layout.version)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
