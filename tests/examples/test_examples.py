@@ -52,7 +52,7 @@ def test_two_tenants_never_see_one_another_s_documents(run: Run) -> None:
         named = re.findall(r"[\w-]+\.html", " ".join(sources))
         assert named and all(name.startswith(prefix) for name in named)
         assert [re.sub(r".*\((\d) messages.*", r"\1", reply) for reply in replies] == ["2", "4", "6"]
-    assert "Was the pilot injured, regarding" in shown_text, "its memory completes a follow-up"
+    assert re.search(r"pilot injured\? \(.*\?\)", shown_text), "its memory completes a follow-up"
 
 
 def test_any_store_is_corrected(run: Run) -> None:

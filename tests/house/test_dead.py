@@ -20,7 +20,7 @@ CODE = (
     "training",
     "ui",
 )
-DECORATED = ["@app.*", "@router.*", "@*_validator*", "@pytest.fixture*"]
+DECORATED = ["@app.*", "@router.*", "@*_validator*", "@pytest.fixture*", "@memory.on_deletion"]
 BY_OTHERS = [
     *("__getattr__", "__call__", "pytest_*", "do_*", "handle_*", "on_*", "log_message", "*settings_customise_sources"),
     *("*before_model", "*wrap_model_call", "*get_relevant_documents", "bind_tools", "*get_*_embedding"),
@@ -28,7 +28,7 @@ BY_OTHERS = [
     *("connect_unix_socket", "intercept_service"),
 ]
 """What other packages call."""
-BY_NAME = ["mcp", "read_csv", "read_markdown", "read_xlsx", "_upload"]
+BY_NAME = ["mcp", "read_csv", "read_markdown", "read_xlsx", "_setting", "_upload"]
 """What our code finds by a text: a command, readers, what users of the soak do."""
 KINDS = {"class", "function", "method", "property"}
 
