@@ -77,7 +77,8 @@ def test_a_lasso_and_a_box_select_chunks_that_are_then_asked_by_themselves(open_
     (left, top), (right, bottom) = harbour.min(axis=0) - 12, harbour.max(axis=0) + 12
     inside = ((meadow > (left, top)) & (meadow < (right, bottom))).all(axis=1)
     assert not inside.any(), "the two documents lie apart"
-    drag(page, [(left, top), (right, top), (right, bottom), (left, bottom), (left, top + 2)])
+    # From below: above the points stand the figure's buttons.
+    drag(page, [(left, bottom), (left, top), (right, top), (right, bottom), (left + 2, bottom)])
     expect(selected).to_contain_text("Selected: 12 chunks of 1 document")
     expect(selected).to_contain_text("harbour.pdf: 12 chunks")
 
