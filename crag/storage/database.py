@@ -50,12 +50,12 @@ class Database:
     def read(self) -> Iterator[Connection]:
         """A read transaction: all that is read in the block is of one moment, and nothing that it changes is stored."""
         self._check_open()
-        with self._translated(), self._store.transaction() as (connection, found):
-            if not self._meet(found):
+        with self._translated():
+            if self._seen is None:
+                self._look()  # An upgrade comes before the transaction, which would not see what it brings.
+            with self._store.transaction() as (connection, found):
+                self._meet(found)
                 yield connection
-                return
-        with self._translated(), self._store.transaction() as (connection, _):  # the first began before the upgrade
-            yield connection
 
     @contextmanager
     def write(self, more: int = 0, *, grows: bool = True, synced: bool = True) -> Iterator[Connection]:
@@ -129,13 +129,10 @@ class Database:
         self._meet(found)
         return found
 
-    def _meet(self, found: Hashable) -> bool:
-        """Take the tables that are there now as the library; whether they were of an earlier version.
-
-        Raises StorageError, once, where others were before.
-        """
+    def _meet(self, found: Hashable) -> None:
+        """Take the tables that are there now as the library. Raises StorageError, once, where others were before."""
         if found == self._seen:
-            return False
+            return
         if self._seen is not None:
             self._seen = None
             self._store.rest()
@@ -153,7 +150,6 @@ class Database:
             with self._store.transaction(write=True) as (connection, _):
                 layout.upgrade(connection)
         self._seen = found
-        return version != str(layout.version)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

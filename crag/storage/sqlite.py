@@ -213,11 +213,8 @@ class SqliteFile:
                 before, left = left, connection.execute("PRAGMA freelist_count").fetchone()[0]
                 if log != written or left >= before:
                     break  # somebody reads, and the log would grow; or the file was made without this way
-            connection.execute("PRAGMA busy_timeout = 0")
-            try:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            finally:
-                connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+            emptied = f"PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = {_BUSY_MS}"
+            connection.executescript(emptied)
 
     def _give_up(self) -> int:
         """Remove the reserve, whose size is returned."""
