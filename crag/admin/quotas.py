@@ -143,7 +143,7 @@ class Quotas:
             )
 
     def _bucket(self) -> Buckets:
-        """The questions of this minute, begun anew where the limit has changed."""
+        """The questions of this minute; where the limit has changed, a new count."""
         rate = self._config().quotas.all_questions_minute
         with self._lock:
             if rate != self._rate:

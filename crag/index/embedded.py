@@ -32,11 +32,11 @@ _WAIT_SECONDS = 120.0
 _SOON_SECONDS = 5.0
 _POLL_SECONDS = 0.01
 _FEW, _SHARE = 1_000, 0.2
-"""So many chunks, or this share of those in the file, may come and go before it is written again; `EXACT` at most."""
+"""Chunks, or the share of those in the file, that may come and go before it is written again; `EXACT` at most."""
 _NONE = -1
 """As long as there is no file, every chunk is a reason to write one."""
 _TOO_MANY = 4 * EXACT
-"""From so many on, a commit waits until the file is written: they are in memory."""
+"""From this many changed chunks on, a commit waits until the file is written: they are in memory."""
 
 _Mark = tuple[int, int, int]
 

@@ -195,7 +195,7 @@ def write(path: Path, into: Path, contents: Contents, held: Held, check_stop: Ca
 
 
 def _index_for(total: int, path: Path, cells: Cells, rows: Rows, check_stop: Callable[[], None]) -> Any:
-    """FAISS's index with what is alive in the cells, for so many in all. Cells stay until there should be twice as
+    """FAISS's index with what is alive in the cells, for `total` in all. Cells stay until there should be twice as
     many.
     """
     dimension, wanted = rows.vectors.shape[1], max(1, round(_CELLS_PER_ROOT * total**0.5))

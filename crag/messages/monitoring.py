@@ -19,7 +19,7 @@ MOST_REWRITES = 0.5
 _POINTS = 0.05
 """A smaller difference of rates is no change."""
 _SLOWER, _COMPARED = 1.5, 100
-"""So many times slower is a change, against at least so many runs of the weeks before."""
+"""How many times slower is a change, and the runs of the weeks before that it needs at least."""
 
 
 @dataclass(frozen=True, slots=True)

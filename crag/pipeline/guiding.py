@@ -31,8 +31,8 @@ def guide(
 ) -> Guidance:
     """The help for `question`: from the chunks `found`, each once, with their scores, and what was made of them.
 
-    `query` is the one that the web was asked; none: it is made here, by rules, of so many `keywords`. `web`: whether a
-    provider is on.
+    `query` is the one that the web was asked; none: it is made here, by rules, of at most `keywords` words.
+    `web`: whether a provider is on.
     """
     nearest = sorted(found, key=lambda each: -1.0 if each[1] is None else each[1], reverse=True)
     near = tuple(_near(question, chunk, score, strips) for chunk, score in nearest[:NEAR])

@@ -11,7 +11,7 @@ from crag.core.types import Exchange
 from crag.generation.conversation.brackets import BracketContextualizer
 
 EXCHANGES = 4
-"""So many of the latest exchanges are looked at, however long the conversation is."""
+"""How many of the latest exchanges are looked at, however long the conversation is."""
 QUESTION_CHARS = 500
 ANSWER_CHARS = 300
 
