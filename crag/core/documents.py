@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from crag.core.errors import NotFoundError
 from crag.core.tables import Table
-from crag.text.numerals import amountless, without_amounts
+from crag.text.numerals import is_amount, without_spans
 
-INDEXED_AS = "headings-amountless-1"
+INDEXED_AS = "headings-cellless-1"
 """Names what `Chunk.indexed_text` makes of a chunk: vectors of texts made another way never mix."""
 
 LOW_RECOGNITION = 0.9
@@ -165,12 +166,12 @@ class Chunk:
 
     @property
     def indexed_text(self) -> str:
-        """What is embedded: of prose, its heading and the text; of a table, its context and its words without amounts.
+        """What is embedded: of prose, its heading and the text; of a table, its context and its rows without amounts.
 
         Prose names its subject itself, and the title before every chunk makes all of them alike; a table doesn't.
         """
         if self.kind == "table":
-            context, text = self.context, without_amounts(self.text)
+            context, text = self.context, without_spans(self.text, self._amounts())
         else:
             context, text = self.context.removeprefix(self.title).lstrip(" ›"), self.text
         return f"{context}\n{text}" if context else text
@@ -178,26 +179,39 @@ class Chunk:
     def graded_text(self, limit: int = 0) -> str:
         """What an evaluator reads: the context, then the text (its first `limit` characters; 0: all of it).
 
-        A chunk of a report seldom names its company and year; its title does. Of a table, the words without amounts.
+        A chunk of a report seldom names its company and year; its title does. Of a table, the rows without amounts.
         """
-        text = self.text[:limit] if limit else self.text
-        text = without_amounts(text) if self.kind == "table" else text
+        size = min(limit, len(self.text)) if limit else len(self.text)
+        text = without_spans(self.text[:size], [span for span in self._amounts() if span[1] <= size])
         return f"{self.context}\n{text}" if self.context else text
 
     def graded_spans(self, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Where [start, end) spans of `text` stand in the whole `graded_text()`.
+        """Where [start, end) spans of `text`, in any order, stand in the whole `graded_text()`.
 
-        Of a table, each line's words without amounts; a line of nothing but amounts is an empty span.
+        A span of nothing but amounts is empty.
         """
         shift = len(self.context) + 1 if self.context else 0
-        bare, lines = amountless(self.text) if self.kind == "table" else (self.text, [])
-        if bare == self.text:
-            return [(start + shift, end + shift) for start, end in spans]
-        found = []
-        for start, end in spans:
-            covered = [place for line, place in lines if line[0] < end and start < line[1] and place[0] < place[1]]
-            found.append((covered[0][0] + shift, covered[-1][1] + shift) if covered else (0, 0))
-        return found
+        ends, sums = [0], [0]
+        for start, end in self._amounts():
+            ends.append(end)
+            sums.append(sums[-1] + end - start)
+        starts = [start for start, _ in self._amounts()]
+
+        def place(at: int) -> int:
+            before = bisect_right(starts, at)
+            return at - sums[before] + max(0, ends[before] - at) + shift
+
+        return [(place(start), place(end)) for start, end in spans]
+
+    def _amounts(self) -> list[tuple[int, int]]:
+        """The amounts in a table's cells, each with the blank before it. A row of them fills most of what a model
+        reads, and says nothing that a question asks by; the label does, with the number that tells it from others.
+        """
+        cells = (
+            [cell for table in self.tables for row in table.rows for cell in row.cells] if self.kind == "table" else []
+        )
+        amounts = sorted((cell.start, cell.end) for cell in cells if is_amount(self.text[cell.start : cell.end]))
+        return [(start - (self.text[start - 1 : start] == " "), end) for start, end in amounts]
 
     def rects(self, start: int = 0, end: int | None = None) -> tuple[Rect, ...]:
         """The rectangles that the characters [start, end) of `text` cover; a line cut short is cut in proportion."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
@@ -212,31 +212,15 @@ def _parse_worded(text: str, group: Sequence[re.Match[str]]) -> Number:
     return Number(start, end, text[start:end], (total + current,), kind=kind, scaled=total > 0)
 
 
-# Each begins where its run of signs or blanks does, so that a long run is looked at once.
-_AMOUNT = re.compile(r"(?<![$€£¥(+−-])[$€£¥(+−-]*+(?<!\w)\d[\d.,]*(?!-?\w)[)%]*")
-_GAPS = re.compile(r"(?<!\s)\s*+[;:|—–][;:|—–\s]*+")
-_EDGES = " \t;:,.$€£¥()%|—–-"
+def is_amount(text: str) -> bool:
+    """Whether a cell's text is figures and signs alone."""
+    return any(map(str.isdigit, text)) and not any(map(str.isalpha, text))
 
 
-def without_amounts(text: str) -> str:
-    """Headings and row labels, parted by semicolons; the text as it is where there is nothing but amounts.
-
-    A row of amounts fills most of a vector's tokens and says nothing that a question asks by; what it is an amount
-    of does.
-    """
-    return amountless(text)[0]
-
-
-def amountless(text: str) -> tuple[str, list[tuple[tuple[int, int], tuple[int, int]]]]:
-    """`without_amounts`, and where each line of the text stands in it: an empty span of a line that is left out."""
-    said: list[str] = []
-    places: list[tuple[tuple[int, int], tuple[int, int]]] = []
-    at = length = 0
-    for line in text.split("\n"):
-        label = " ".join(_GAPS.sub("; ", _AMOUNT.sub(" ", line)).split()).strip(_EDGES)
-        if label:
-            length += len("; ") if said else 0
-            said.append(label)
-        places.append(((at, at + len(line)), (length, length + len(label))))
-        at, length = at + len(line) + 1, length + len(label)
-    return ("; ".join(said), places) if said else (text, [(line, line) for line, _ in places])
+def without_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text without these [start, end) spans, which are in order and apart."""
+    kept, at = [], 0
+    for start, end in spans:
+        kept.append(text[at:start])
+        at = end
+    return "".join([*kept, text[at:]])

@@ -26,7 +26,7 @@ from crag.testing.fakes import chunk_of
 from crag.text.dates import dates_in
 from crag.text.folding import fold_text
 from crag.text.guard import detect_injection
-from crag.text.numerals import numbers_in, without_amounts
+from crag.text.numerals import numbers_in
 from crag.text.sentences import sentences
 from crag.text.words import MOST, few_marks, keywords
 from crag.web.webpage import plain_markup
@@ -60,7 +60,6 @@ def split(text: str) -> None:
 READERS: dict[str, Callable[[str], object]] = {
     "sentences": sentences,
     "strips": split,
-    "labels": without_amounts,
     "needs": lambda text: needs([text, *text[:5_000].split()]),
     "quotation": quotable,
     "cited": split_cited_sentences,

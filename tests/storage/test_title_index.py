@@ -1,5 +1,7 @@
 """Which documents a question names: the words of titles and first pages, read once each, as documents come and go."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Literal
 
@@ -9,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, create_engine, delete, insert
 
+from crag.core.tables import Cell, Row, Table
 from crag.core.types import Chunk
 from crag.retrieval.ranking import card_words, forms
 from crag.retrieval.statement_lines import line_items
 from crag.storage import title_index
 from crag.storage.tables import documents
 from crag.storage.title_index import IndexSegment, Postings, TitleIndex
-from crag.text.numerals import without_amounts
 
 WORDS = st.lists(st.sampled_from(["foot", "Locker", "2022", "8K", "FY19", "2023Q2", "GeneralMills", "a", "é", "µm"]))
 TEXTS = st.lists(st.lists(WORDS.map(" ".join), max_size=3), max_size=5)
@@ -120,30 +122,68 @@ def test_what_the_question_says_itself_is_not_said_again() -> None:
     assert "cash" not in found and len(set(found)) == len(found)
 
 
-# What is embedded of a table: its labels
+# What is embedded of a table: its rows without their amounts
+
+
+def table_of(lines: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, Table]:
+    """Rows of a label and values, as a reader writes them: each value behind the name of its column."""
+    rows, text = list[Row](), ""
+    for label, values in lines:
+        start = len(text)
+        text += label
+        end, cells = len(text), list[Cell]()
+        for number, value in enumerate(values):
+            text += f"{';' if number else ':'} 201{number} "
+            cells.append(Cell(number, len(text), len(text) + len(value)))
+            text += value
+        rows.append(Row(start, len(text), end, tuple(cells)))
+        text += "\n"
+    return text[:-1], Table(start=0, end=len(text) - 1, header=("2010", "2011"), rows=tuple(rows))
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("lines", "words"),
     [
-        ("Cash and equivalents: 2019 $5,794; 2018 $4,225\nOther, net: (99); —", "Cash and equivalents; Other, net"),
-        ("Growth: 12.5%; (3)%; -4 %", "Growth"),
-        ("Form 10-K | 8K | Q4 | 3M Company", "Form 10-K; 8K; Q4; 3M Company"),
-        ("1; 2\n3", "1; 2\n3"),
+        ([("Cash", ("$5,794", "$4,225")), ("Other, net", ("(99)", "—"))], "Cash: 2010; 2011\nOther, net: 2010; 2011 —"),
+        ([("Growth", ("12.5%", "(3)%"))], "Growth: 2010; 2011"),
+        (
+            [("Room 163", ("80", "twin")), ("Room 164", ("95", "king"))],
+            "Room 163: 2010; 2011 twin\nRoom 164: 2010; 2011 king",
+        ),
     ],
 )
-def test_labels_stay_and_amounts_go(text: str, words: str) -> None:
-    assert without_amounts(text) == words
+def test_amounts_of_cells_go_and_the_numbers_of_labels_stay(lines: list[tuple[str, Sequence[str]]], words: str) -> None:
+    text, table = table_of(lines)
+    made = replace(chunk("table", "T"), text=text, tables=(table,))
+    assert made.indexed_text == f"T\n{words}"
+    assert made.graded_text() == f"T\n{words}"
+    spans = [(row.start, row.end) for row in table.rows]
+    assert [made.graded_text()[start:end] for start, end in made.graded_spans(spans)] == words.split("\n")
+
+
+def test_a_span_of_an_amount_alone_is_empty() -> None:
+    text, table = table_of([("Cash", ("5,794", "4,225"))])
+    made = replace(chunk("table", "T"), text=text, tables=(table,))
+    [first, _] = table.rows[0].cells
+    [(start, end)] = made.graded_spans([(first.start, first.end)])
+    assert start == end
+
+
+def test_the_graded_text_is_cut_before_an_amount_that_goes_on() -> None:
+    text, table = table_of([("Cash", ("5,794", "4,225"))])
+    made = replace(chunk("table", ""), text=text, tables=(table,))
+    assert made.graded_text(len("Cash: 2010 5,7")) == "Cash: 2010 5,7"
+
+
+def chunk(kind: Literal["text", "table"], context: str) -> Chunk:
+    return Chunk(
+        id="c", document_id="d", source="s.pdf", title="T", page=1, ordinal=0, start=0, end=13,
+        text="Sales: 12; 13", context=context, kind=kind,
+    )  # fmt: skip
 
 
 def test_a_table_is_embedded_by_context_and_labels_and_prose_by_heading_and_text() -> None:
-    def chunk(kind: Literal["text", "table"], context: str) -> Chunk:
-        return Chunk(
-            id="c", document_id="d", source="s.pdf", title="T", page=1, ordinal=0, start=0, end=13,
-            text="Sales: 12; 13", context=context, kind=kind,
-        )  # fmt: skip
-
-    assert chunk("table", "T › Income").indexed_text == "T › Income\nSales"
+    assert chunk("table", "T › Income").indexed_text == "T › Income\nSales: 12; 13"
     assert chunk("text", "T › Income").indexed_text == "Income\nSales: 12; 13"
     assert chunk("text", "T").indexed_text == "Sales: 12; 13"
     assert chunk("text", "").indexed_text == "Sales: 12; 13"
