@@ -17,13 +17,13 @@ from crag.ingest.objects import Box, around
 
 _VALUE = re.compile(
     r"^[(\[<>≤≥~+±−–—-]*+\s*+(?:US|C|A|HK)?[$€£¥]?\s*+[(+−–-]?\s*+[$€£¥]?\s*+\d[\d,.\s]*+"
-    r"(?>(?:[)\]%x×*†‡]|pts?|bps?|\([a-z0-9]\)|\s)*)$"
+    r"(?>(?:[)\]%x×*†‡]|pts?|bps?|\([a-z0-9]\)|\[\w{1,3}\]|\s)*)$"
     r"|^[$€£¥]?\s*[-–—−]+\s*%?$|^\d+\.\d+ years?$|^(?:n/?[am]|nm|nil|\*+|✓|[xX])\)?$",
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"^(?:fy|cy)?\s*'?(?:19|20)\d\d(?:\s*\([a-z0-9]\))?$", re.IGNORECASE)
 _OPEN = re.compile(r"^(?:US|C|A|HK)?[$€£¥]?\s*\(?$")
-_CLOSE = re.compile(r"^[)\]%]+$|^\)?\s*%$")
+_CLOSE = re.compile(r"^[)\]%]+$|^\)?\s*%$|^\[[\w*†‡]{1,3}\]$")
 _NOTE = re.compile(r"^\((?:[a-z]|\d)\)$")
 _SMALL_NOTE = re.compile(r"^\(?(?:[a-z]|\d{1,2})\)$")
 _RULE = re.compile(r"(?:[-_=] ){8}")
@@ -123,7 +123,7 @@ def is_years(cells: Sequence[Segment]) -> bool:
 
 # ---- what the header says of each column -----------------------------------------------------------------------------
 
-_NOTE_MARK = re.compile(r"(?<=\S)\s*\((?:[a-z]|\d{1,2})(?:,\s*(?:[a-z]|\d{1,2}))*\)$")
+_NOTE_MARK = re.compile(r"(?<=\S)\s*(?:\((?:[a-z]|\d{1,2})(?:,\s*(?:[a-z]|\d{1,2}))*\)|\[[\w*†‡]{1,3}\])$")
 # Points.
 OVER = 40.0  # how far left of the first column what stands over the columns may begin
 _NEAR = 2.0  # how far beside a column a header may stand that still is over it

@@ -37,6 +37,8 @@ _BULLET = re.compile(r"^(?:[•‣◦▪●○·*–—-]|\(?(?:\d{1,2}|[a-z]|[i
 _NUMBERED = re.compile(
     r"^(?:(?:item|part|note|section|chapter|article|appendix)\s+\w+|\d++\.(?>(?:\d++\.?+)*))\s", re.IGNORECASE
 )
+_MARKED = re.compile(r"\s*\[[\w*†‡]{1,3}\]$")
+"""A footnote's mark, which is no part of the value before it."""
 _KEEP_HYPHEN = re.compile(r"(?:^|\W)(?:non|self|long|short|well|co|pre|post|mid|high|low|multi|cross|third|full|half)$")
 _EDGE_BIN = 6.0  # points; headers and footers within this stand in the same place
 _EDGE_CHARS = 120
@@ -266,7 +268,8 @@ class _Writer:
             elif goes_on:
                 cells[-1] = cells[-1]._replace(end=end)
             else:
-                cells.append(Cell(piece.column, first, end))
+                marked = _MARKED.search(piece.text)
+                cells.append(Cell(piece.column, first, end - (len(marked.group()) if marked else 0)))
             goes_on = piece.column is not None
         indent = line[0].segment.box.left - left if line and line[0].segment is not None else 0.0
         return TableRow(start, end, label, tuple(cells), indent=indent)

@@ -9,13 +9,16 @@ from __future__ import annotations
 import ctypes
 import math
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 import pypdfium2.raw as pdfium
 
 from crag.ingest import objects
 from crag.ingest.objects import Box, Space, around
+from crag.ingest.raised import write_raised
 
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 _BULLETS = {code: "•" for code in (0xF0B7, 0xF0A7, 0xF0D8, 0xF0FC, 0xF076, 0xF06E, 0xF0A8, 0x2022)}
@@ -23,6 +26,8 @@ _BULLETS = {code: "•" for code in (0xF0B7, 0xF0A7, 0xF0D8, 0xF0FC, 0xF076, 0xF
 _HYPHENS = {0x02: "\u00ad", 0xFFFE: "\u00ad"}
 _TABLE = {**_LIGATURES, **_BULLETS, **_HYPHENS}
 _PIECE = re.compile(r"[^\s\x00\x02\ufffe]+[\x02\ufffe]?")
+_INNER_MARK = re.compile(r"(?<=.)\d(?=\D++$)")
+"""A digit that may be raised or lowered within a word, as in "m2)." or "H2O"."""
 _JUNK = re.compile(
     "[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ud800-\udfff\ue000-\uf8ff\ufeff\ufff0-\uffff]"
 )
@@ -31,6 +36,9 @@ _MOST_CHARS = 200_000  # of one page
 _SMALL = 1.5  # points; a lower box is measured again
 _TINY = 1.0  # points; what is lower nobody reads
 _MOST_MEASURED = 50  # characters of a word that may be tiny
+_OTHER_SIZE = 0.5  # points; characters whose boxes differ by more are of two sizes, or stand at two heights
+_LIFT = 0.18  # of a line's height, from which a character counts as raised
+_MARK_CHARS, _MARK_GAP = 4, 0.35  # a mark that is a word of its own, and how far of a line's height behind another
 _PLACE = 2.0  # points; the same word twice within this is printed double
 _NEW_LINE = 1.0  # points; words whose tops differ by more stand on two lines
 _OFF_PAGE = 5.0  # points beyond the page's edge where a word still counts as on it
@@ -135,8 +143,12 @@ def read_words(textpage: Any, space: Space) -> Text:
         if not loose(handle, first, reference):
             continue
         left, top, right, bottom = bounds[:]
+        mixed = False
         if last > first and loose(handle, last, reference):
             left1, top1, right1, bottom1 = bounds[:]
+            mixed = abs(bottom - bottom1) > _OTHER_SIZE
+            if not mixed and (inner := _INNER_MARK.search(raw)) and loose(handle, first + inner.start(), reference):
+                mixed = abs(bottom - bounds[3]) > _OTHER_SIZE
             left, right = (left if left < left1 else left1), (right if right > right1 else right1)
             bottom, top = (bottom if bottom < bottom1 else bottom1), (top if top > top1 else top1)
         box = left, top, right, bottom = space.rect(left, bottom, right, top)
@@ -162,7 +174,62 @@ def read_words(textpage: Any, space: Space) -> Text:
             word.bold = bold = _is_bold(textpage, first)
         previous = (top, right)
         found.append(word)
+        if mixed and not turn and not space.rotation:
+            found[-1:] = _write_shifted(word, text, lambda index: word_box(textpage, index, index, space))
+        elif len(found) > 1:
+            _read_marks(found)
     return read
+
+
+def _write_shifted(word: Word, characters: str, box_of: Callable[[int], Box | None]) -> list[Word]:
+    """A word with raised characters as it is written in a line: a footnote's mark becomes a word of its own."""
+    boxes = [box_of(index) for index in range(word.first, min(word.last, word.first + _MOST_MEASURED) + 1)]
+    placed = [box for box in boxes if box is not None]
+    if len(placed) < len(boxes):
+        return [word]
+    base = max(placed, key=lambda box: (round(box.height, 1), box.bottom))
+    runs = [
+        (raised, list(each)) for raised, each in groupby(range(len(placed)), lambda at: _is_raised(placed[at], base))
+    ]
+    if len(runs) < 2:
+        return [word]
+    found = [replace(word, text="")]
+    for raised, places in runs:
+        first, last = word.first + places[0], word.first + places[-1]
+        text = clean_text(characters[first : last + 1])
+        text = write_raised(found[-1].text, text) if raised else text
+        box = around([placed[at]._replace(top=base.top, bottom=base.bottom) for at in places])
+        if text.startswith(" ") or (found[-1].text.endswith("]") and text[:1].isalnum()):
+            found.append(replace(word, text=text.strip(), box=box, first=first, last=last))
+        else:
+            whole = box if not found[-1].text else around((found[-1].box, box))
+            found[-1] = replace(found[-1], text=found[-1].text + text, box=whole, last=last)
+    found[-1] = replace(found[-1], last=word.last)
+    return found
+
+
+def _read_marks(words: list[Word]) -> None:
+    """Write a footnote's mark as one that is a word of its own: behind the word it marks, or before the note."""
+    before, word = words[-2:]
+    if word.turn or before.turn:
+        return
+    gap = word.box.left - before.box.right
+    if len(word.text) <= _MARK_CHARS and _is_raised(word.box, before.box):
+        text = write_raised(before.text, word.text) if -_PLACE < gap < _MARK_GAP * before.box.height else ""
+        if text.startswith(" "):
+            box = word.box._replace(top=before.box.top, bottom=before.box.bottom)
+            words[-1] = replace(word, text=text.strip(), box=box)
+    elif len(before.text) <= _MARK_CHARS and _is_raised(before.box, word.box) and -_PLACE < gap < word.box.height:
+        begins = len(words) < 3 or words[-3].box.right > before.box.left or words[-3].box.bottom <= before.box.top
+        if begins:
+            box = before.box._replace(top=word.box.top, bottom=word.box.bottom)
+            words[-2] = replace(before, text=write_raised("", before.text), box=box)
+
+
+def _is_raised(box: Box, base: Box) -> bool:
+    """Whether characters stand higher than others on their line, and are set no larger."""
+    lift = base.bottom - box.bottom
+    return _LIFT * base.height < lift < base.height and box.height < base.height + _OTHER_SIZE
 
 
 def clean_text(raw: str) -> str:
