@@ -21,6 +21,13 @@ _VALUE = re.compile(
     r"|^[$€£¥]?\s*[-–—−]+\s*%?$|^\d+\.\d+ years?$|^(?:n/?[am]|nm|nil|\*+|✓|[xX])\)?$",
     re.IGNORECASE,
 )
+_UNIT = (
+    r"(?:%|[nµmkMGT]?(?:VA|V|Ah|A|Wh|W|Hz|Ω|B|F|Pa|J|bar|l|L)|°\s?[CF]?|[kcmdµn]?m(?:[²³]|/s)?|[kmµ]?g|t|[mµn]?s|N\s?m|N|in|ft|lbs?"
+    r"|dB|pp[mb]|rpm|mol|(?:h(?:ou)?rs?|h|min|days?|weeks?|months?|years?|pcs|pts?))"
+)
+_MEASURE = rf"[±+−–<>≤≥~-]?\s?\d[\d.,]{{0,15}}\s?{_UNIT}(?!\w)"
+_QUANTITY = re.compile(rf"{_MEASURE}(?:\s?(?:to|[-–/]|≤\s?\w{{1,3}}\s?≤)\s?{_MEASURE})?(?:\s\(\w{{3,4}}\.?\))?")
+"""A number with its unit, or a range of two: "5 mA", "−0.3 V to 6.0 V"."""
 _YEAR = re.compile(r"^(?:fy|cy)?\s*'?(?:19|20)\d\d(?:\s*\([a-z0-9]\))?$", re.IGNORECASE)
 _OPEN = re.compile(r"^(?:US|C|A|HK)?[$€£¥]?\s*\(?$")
 _CLOSE = re.compile(r"^[)\]%]+$|^\)?\s*%$|^\[[\w*†‡]{1,3}\]$")
@@ -33,8 +40,13 @@ _SMALL = 0.8  # of the height of what it marks: what is lower is set small, as m
 
 
 def is_value(text: str) -> bool:
-    """Whether a cell's text is a number, an amount, a dash or the like."""
-    return bool(_VALUE.match(text))
+    """Whether a cell's text is a number, an amount, a quantity with its unit, a dash or the like."""
+    return bool(_VALUE.match(text)) or is_quantity(text)
+
+
+def is_quantity(text: str) -> bool:
+    """Whether a cell's text is a number with a unit of its own, or a range of two."""
+    return bool(_QUANTITY.fullmatch(text))
 
 
 def amount_box(cell: Segment) -> Box:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from crag.core.tables import BESIDE
-from crag.ingest.cells import is_value
+from crag.ingest.cells import is_quantity, is_value
 from crag.ingest.layout import Segment, segment_of
 from crag.ingest.objects import Box, around, edge_of
 from crag.ingest.tables import LaidTable, Piece
@@ -39,10 +38,6 @@ _WIDE = 0.5  # of the rows, that have two cells or more
 _MOST_CUT = 0.05  # of the words, that reach out of their cells
 _AMOUNTS = 0.4  # of the cells, not counting the first of each row; a lone "$" is a cell too
 _LEAST_HELD = 0.9  # of the words within the frame, that stand in a cell
-_UNIT = r"(?:%|[nµmkMGT]?(?:VA|V|Ah|A|Wh|W|Hz|Ω|B|F|Pa|J)|°\s?[CF]|[kcmµn]?m|k?g|[mµn]s|N\s?m|in|lbs?|bar|dB)"
-_MEASURE = rf"[±+−–-]?\s?\d[\d.,]{{0,15}}\s?{_UNIT}(?!\w)"
-_QUANTITY = re.compile(rf"{_MEASURE}(?:\s?(?:to|[-–/]|≤\s?\w{{1,3}}\s?≤)\s?{_MEASURE})?(?:\s\(\w{{3,4}}\.?\))?")
-"""A number with its unit, or a range of two: "5 mA", "−0.3 V to 6.0 V"."""
 _FORM_CELLS = 3
 """Cells at most of a first row that may be a label and a value like those below: with more, it names sizes."""
 
@@ -142,11 +137,40 @@ def _placed(cells: Sequence[Box], words: Sequence[Word]) -> tuple[PlacedTable | 
         return None, set()
     if cut > _MOST_CUT * len(used) or len(used) < _LEAST_HELD * len(inside):
         return None, set()
-    table = _as_table([row for row in filled if row])
+    table = _as_table([part for row in filled if row for part in _part_row(row)])
     amounts = sum(is_value(" ".join(word.text for word in own)) for row in filled for _, own in row[1:])
     if " | " not in table.header and amounts > _AMOUNTS * sum(len(row) - 1 for row in filled if row):
         return None, set()  # shaded amounts, whose header stands above: they are read by their places
     return PlacedTable(frame, table), used
+
+
+def _part_row(row: _Cells) -> list[_Cells]:
+    """The rows between two rules: one for each line of amounts, where each of these lines has a label, too."""
+    stacks = [
+        lines for _, own in row[1:] if len(lines := _lines(own)) > 1 and all(is_value(each.text) for each in lines)
+    ]
+    if not stacks:
+        return [row]
+    places = [line.box.y for line in stacks[0]]
+    near = _SAME_LINE * min(line.box.height for line in stacks[0])
+
+    def stand_alike(lines: Sequence[Segment]) -> bool:
+        return len(lines) == len(places) and all(
+            abs(line.box.y - y) < near for line, y in zip(lines, places, strict=True)
+        )
+
+    labels = [line.box.y for line in _lines(row[0][1])]
+    if not all(map(stand_alike, stacks)) or not all(any(abs(label - y) < near for label in labels) for y in places):
+        return [row]
+    parts: list[list[tuple[Box, list[Word]]]] = [[] for _ in places]
+    for box, own in row:
+        beside: list[list[Word]] = [[] for _ in places]
+        for word in own:
+            beside[max(0, bisect_right(places, word.box.y + near) - 1)].append(word)
+        for part, words in zip(parts, beside, strict=True):
+            if words:
+                part.append((box, words))
+    return list(parts)
 
 
 def _in(word: Word, box: Box) -> bool:
@@ -200,7 +224,7 @@ def _is_stated(row: _Cells, below: Sequence[_Cells]) -> bool:
 def _last_kind(row: _Cells) -> Literal["quantity", "date", ""]:
     """What the last cell of a row states."""
     text = " ".join(line.text for line in _lines(row[-1][1]))
-    if _QUANTITY.fullmatch(text):
+    if is_quantity(text):
         return "quantity"
     dates = dates_in(text)
     return "date" if dates and 2 * sum(date.end - date.start for date in dates) > len(text) else ""

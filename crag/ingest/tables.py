@@ -291,7 +291,8 @@ def _say_percent(columns: Sequence[Column], data: Sequence[Sequence[Segment]]) -
         texts = [cell.text for row in data for cell in row[1:] if column_of(columns, amount_box(cell)) == number]
         texts = [text for text in texts if any(character.isdigit() for character in text)]
         signed = [text.endswith("%") for text in texts]
-        if signed and signed[0] and not all(signed) and "%" not in column.header and "$" not in "".join(texts):
+        bare = not any(character.isalpha() or character == "$" for text in texts for character in text)
+        if signed and signed[0] and not all(signed) and bare and "%" not in column.header:
             column.header = f"{column.header} %".strip()
 
 
