@@ -12,6 +12,7 @@ from statistics import median
 from crag.core.tables import Cell, Table, place_sections
 from crag.core.tables import Row as TableRow
 from crag.ingest.cells import Rules
+from crag.ingest.direction import mirror_page
 from crag.ingest.forms import find_forms, find_stacked, form_subject
 from crag.ingest.grids import PlacedTable, ruled_tables
 from crag.ingest.layout import Frame, Row, frames, read_order
@@ -113,6 +114,7 @@ def _with_repeats(laid: Iterator[LaidPage]) -> Iterator[tuple[LaidPage, set[tupl
 def lay_out(number: int, page: PageWords) -> LaidPage:
     """The page's words in reading order, one part for each direction of text."""
     page = drop_line_numbers(page)
+    mirror_page(page)
     placed = [*find_forms(page), *ruled_tables(page), *find_stacked(page)]
     grids = sorted(placed, key=lambda each: (each.box.top, each.box.left))
     return LaidPage(number, page, [(frame, read_order(frame.words)) for frame in frames(page)], grids)
@@ -172,7 +174,7 @@ def compose(
             kept = [row for row in rows if id(row) not in edges][:_LARGEST_ROWS]
             out.subject = form_subject(laid.grids, _FORM_TOP * page.height)
             out.largest = [(row.text[:_LARGEST_CHARS].replace("\u00ad", ""), round(row.size, 1)) for row in kept]
-    upright = Frame(0, page.width, page.height, [])
+    upright = Frame(0, page.width, page.height, [], page.mirrored)
     carried.tell([placed.table for placed in pending])
     writer.block(upright, [placed.table for placed in pending], body)
     out.text = "".join(writer.parts).rstrip().replace("\u00ad", "-")

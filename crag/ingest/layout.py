@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
+from crag.ingest.direction import mirror_box, order_line
 from crag.ingest.objects import Box, around
 from crag.ingest.words import PageWords, Word
 
@@ -63,7 +64,9 @@ class Segment(NamedTuple):
 
 
 def segment_of(words: list[Word]) -> Segment:
-    """The words, in this order, as one segment."""
+    """The words, in this order, as one segment; on a mirrored page in the order in which they are read."""
+    if words[0].mirrored:
+        words = order_line(words)
     if len(words) == 1:
         return Segment(words, words[0].box, words[0].text)
     return Segment(words, around([word.box for word in words]), " ".join([word.text for word in words]))
@@ -100,15 +103,18 @@ def _row_of(segments: list[Segment]) -> Row:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The words of one direction, turned so that they read left to right, and the way back to the page."""
+    """The words of one direction, turned or mirrored so that they read left to right, and the way back to the page."""
 
     turn: int
     width: float
     height: float
     words: list[Word]
+    mirrored: bool = False
 
     def back(self, box: Box) -> Box:
         """A box of this frame in displayed page coordinates."""
+        if self.mirrored:
+            return mirror_box(box, self.width)
         return box.turned(-self.turn, self.width, self.height)
 
 
@@ -123,7 +129,7 @@ def frames(page: PageWords) -> list[Frame]:
             for word in words:
                 word.box = word.box.turned(turn, page.width, page.height)
         size = (page.height, page.width) if turn % 2 else (page.width, page.height)
-        found.append(Frame(turn, *size, words))
+        found.append(Frame(turn, *size, words, page.mirrored and not turn))
     return found
 
 

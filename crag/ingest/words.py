@@ -9,9 +9,10 @@ from __future__ import annotations
 import ctypes
 import math
 import re
-from collections.abc import Callable
+import unicodedata
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import pypdfium2.raw as pdfium
@@ -26,6 +27,7 @@ _BULLETS = {code: "•" for code in (0xF0B7, 0xF0A7, 0xF0D8, 0xF0FC, 0xF076, 0xF
 _HYPHENS = {0x02: "\u00ad", 0xFFFE: "\u00ad"}
 _TABLE = {**_LIGATURES, **_BULLETS, **_HYPHENS}
 _PIECE = re.compile(r"[^\s\x00\x02\ufffe]+[\x02\ufffe]?")
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _INNER_MARK = re.compile(r"(?<=.)\d(?=\D++$)")
 """A digit that may be raised or lowered within a word, as in "m2)." or "H2O"."""
 _JUNK = re.compile(
@@ -49,7 +51,8 @@ class Word:
     """Characters without white space and their box in displayed points, origin at the top left.
 
     `turn` counts quarter turns of the text, counter-clockwise as displayed; `first`, `last` are character indices.
-    `confidence` 0..1: below 1 where recognition read it.
+    `confidence` 0..1: below 1 where recognition read it. `mirrored`: its box is on a page that is read from right to
+    left.
     """
 
     text: str
@@ -59,6 +62,7 @@ class Word:
     last: int
     bold: bool = False
     confidence: float = 1.0
+    mirrored: bool = False
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -71,7 +75,8 @@ class PageWords:
     """The words of one page in content order, its displayed size in points, and how much of it is pictures.
 
     `unseen` counts the words that are left out because nobody sees them. `recognised`: the words are recognition's,
-    and what shows is a picture. `path_share`: how much of a page without words is drawn with lines.
+    and what shows is a picture. `path_share`: how much of a page without words is drawn with lines. `mirrored`: it is
+    read from right to left, and its boxes are as in a mirror.
     """
 
     width: float
@@ -84,6 +89,7 @@ class PageWords:
     unseen: int = 0
     recognised: bool = False
     path_share: float = 0.0
+    mirrored: bool = False
 
 
 @dataclass(slots=True)
@@ -174,7 +180,10 @@ def read_words(textpage: Any, space: Space) -> Text:
             word.bold = bold = _is_bold(textpage, first)
         previous = (top, right)
         found.append(word)
-        if mixed and not turn and not space.rotation:
+        if is_right_to_left(clean):
+            boxes = [(text[at], word_box(textpage, at, at, space)) for at in range(first, last + 1)]
+            word.text = clean_text(order_letters([(letter, each.left) for letter, each in boxes if each is not None]))
+        elif mixed and not turn and not space.rotation:
             found[-1:] = _write_shifted(word, text, lambda index: word_box(textpage, index, index, space))
         elif len(found) > 1:
             _read_marks(found)
@@ -235,6 +244,22 @@ def _is_raised(box: Box, base: Box) -> bool:
 def clean_text(raw: str) -> str:
     """Characters as people read them: ligatures apart, one kind of bullet, nothing that has no shape."""
     return _JUNK.sub("", raw.translate(_TABLE))
+
+
+def is_right_to_left(text: str) -> bool:
+    """Whether a word has a letter of a script that is written from right to left."""
+    return not text.isascii() and bool(_RIGHT_TO_LEFT.search(text))
+
+
+def order_letters(letters: Sequence[tuple[str, float]]) -> str:
+    """The letters of a word, each with its left edge on the page, as they are written.
+
+    Some files hold them as they are seen, from left to right. Letters of one place, as of a ligature, keep their order.
+    """
+    steps = [after - left for (_, left), (_, after) in pairwise(letters)]
+    if sum(step > 0 for step in steps) > sum(step < 0 for step in steps):
+        letters = sorted(letters, key=lambda letter: -letter[1])
+    return unicodedata.normalize("NFKC", "".join(letter for letter, _ in letters))
 
 
 def word_box(textpage: Any, first: int, last: int, space: Space) -> Box | None:
