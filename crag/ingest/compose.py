@@ -148,7 +148,7 @@ def compose(
     """
     page = laid.page
     out = ComposedPage(laid.number, round(page.width, 2), round(page.height, 2), failed=page.failed, cut=page.cut)
-    out.unseen, out.recognised = page.unseen, page.recognised
+    out.unseen, out.recognised, out.garbled = page.unseen, page.recognised, page.garbled
     writer = _Writer(out)
     pending, rules, carried = list(laid.grids), Rules(page.edges), carried or Carried()
     carried.turn()
@@ -179,7 +179,7 @@ def compose(
     writer.block(upright, [placed.table for placed in pending], body)
     out.text = "".join(writer.parts).rstrip().replace("\u00ad", "-")
     letters = len("".join(out.text.split()))
-    out.scanned = letters < _SCANNED_CHARS and page.image_share > _SCANNED_SHARE
+    out.scanned = page.garbled or (letters < _SCANNED_CHARS and page.image_share > _SCANNED_SHARE)
     stamped = letters < _PICTURED_CHARS and page.image_share > _PICTURED_SHARE and len(page.edges) <= _PICTURED_EDGES
     out.pictured = stamped or (not letters and (page.image_share > _ANY_SHARE or page.path_share > _OUTLINED_SHARE))
     return out

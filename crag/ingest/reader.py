@@ -139,6 +139,7 @@ class _Read:
     pages: list[Page] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
     cut: list[int] = field(default_factory=list)
+    garbled: list[int] = field(default_factory=list)
     pictured: set[int] = field(default_factory=set)
     largest: list[tuple[str, float]] = field(default_factory=list)
     subject: str = ""
@@ -164,6 +165,8 @@ class _Read:
             self.failed.append(number)
         if raw["cut"]:
             self.cut.append(number)
+        if raw["garbled"]:
+            self.garbled.append(number)
         if raw["pictured"]:
             self.pictured.add(number)
         if number == 1:
@@ -193,6 +196,9 @@ def _warnings(label: str, read: _Read, unread: scans.Unrecognised | None) -> tup
     found = scans.notices(pages, unread)
     if failed:
         found.append(f"{format_pages(failed)} can't be read: the file is damaged there.")
+    if read.garbled:
+        shown = "shows letters" if len(read.garbled) == 1 else "show letters"
+        found.append(f"{format_pages(read.garbled)} {shown} without saying which: only a picture of them can be read.")
     if read.cut:
         found.append(f"{format_pages(read.cut)} too long: only the first part is read.")
     if unseen:

@@ -34,6 +34,7 @@ class ComposedPage:
     """What the child sends of a page. `lines` are (start, end, left, top, right, bottom, confidence).
 
     `unseen` words were left out because nobody sees them; `recognised`: the text is recognition's, behind a picture.
+    `garbled`: its fonts don't say which letters they show, so it has no text but from its picture.
     `pictured`: a picture fills the page, and little text stands over it; or something is drawn and there is no text.
     `place` and `by_heading` as a `Page`'s. `subject`: what a form at the top of the first page is about.
     """
@@ -53,6 +54,7 @@ class ComposedPage:
     cut: bool = False
     unseen: int = 0
     recognised: bool = False
+    garbled: bool = False
     place: str = ""
     by_heading: bool = False
 

@@ -20,7 +20,7 @@ import pypdfium2.raw as pdfium
 from crag.ingest import objects
 from crag.ingest.drawn_proof import MARK, Proof
 from crag.ingest.objects import Area, Box, Doubt, Drawn, Space, read_objects
-from crag.ingest.words import PageWords, Text, Word, clean_text, read_words, word_box
+from crag.ingest.words import PageWords, Text, Word, clean_text, is_garbled, read_words, word_box
 
 _PICTURED = 0.5  # share of a page under pictures from which its text may be recognition's
 _OTHER = 0.05  # share of a recognised page's characters that may show
@@ -52,9 +52,12 @@ def read_page(page: Any, proof: Proof) -> PageWords:
         raise ValueError("no text page")
     try:
         text = read_words(textpage, space)
+        garbled = is_garbled(textpage, text.characters)
+        if garbled:
+            text.words, text.doubles = [], []
         drawn = read_objects(page, space, bool(text.words))
         found = PageWords(space.width, space.height, text.words, drawn.image_share, drawn.edges, text.cut)
-        found.path_share = drawn.path_share
+        found.path_share, found.garbled = drawn.path_share, garbled
         _Judge(page, textpage, space, drawn, text, proof).judge(found)
     finally:
         pdfium.FPDFText_ClosePage(textpage)

@@ -34,6 +34,13 @@ _JUNK = re.compile(
     "[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ud800-\udfff\ue000-\uf8ff\ufeff\ufff0-\uffff]"
 )
 _BOLD = re.compile(r"bold|black|heavy|semibold|demi|-b(?![a-z])", re.IGNORECASE)
+_LEADERS = frozenset(".,-_·…|=–—•")
+"""Signs that are drawn in rows."""
+_LATIN, _VOWEL = re.compile(r"[A-Za-z]{4,}"), re.compile("[aeiouyAEIOUY]")
+_LEAST_SHOWN, _LEAST_WORDS = 30, 20  # characters and words of a page that may tell that it is garbled
+_MOST_ASKED = 200  # characters that are asked for
+_SIGNS = 0xBF  # the last character that is a sign or a control
+_UNMAPPED, _LETTERED, _UNSPOKEN = 0.3, 0.5, 0.35  # shares: without a letter; of letters; of words without a vowel
 _MOST_CHARS = 200_000  # of one page
 _SMALL = 1.5  # points; a lower box is measured again
 _TINY = 1.0  # points; what is lower nobody reads
@@ -76,7 +83,8 @@ class PageWords:
 
     `unseen` counts the words that are left out because nobody sees them. `recognised`: the words are recognition's,
     and what shows is a picture. `path_share`: how much of a page without words is drawn with lines. `mirrored`: it is
-    read from right to left, and its boxes are as in a mirror.
+    read from right to left, and its boxes are as in a mirror. `garbled`: its fonts don't say which letters they show, so
+    there are no words.
     """
 
     width: float
@@ -90,6 +98,7 @@ class PageWords:
     recognised: bool = False
     path_share: float = 0.0
     mirrored: bool = False
+    garbled: bool = False
 
 
 @dataclass(slots=True)
@@ -239,6 +248,25 @@ def _is_raised(box: Box, base: Box) -> bool:
     """Whether characters stand higher than others on their line, and are set no larger."""
     lift = base.bottom - box.bottom
     return _LIFT * base.height < lift < base.height and box.height < base.height + _OTHER_SIZE
+
+
+def is_garbled(textpage: Any, characters: str) -> bool:
+    """Whether the fonts of a page don't say which letters their shapes stand for.
+
+    They say so, or letters are few among its characters, or its words can't be spoken.
+    """
+    shown = [
+        place for place, character in enumerate(characters) if not character.isspace() and character not in _LEADERS
+    ]
+    if len(shown) < _LEAST_SHOWN:
+        return False
+    asked = shown[:: max(1, len(shown) // _MOST_ASKED)]
+    if sum(pdfium.FPDFText_HasUnicodeMapError(textpage, place) == 1 for place in asked) > _UNMAPPED * len(asked):
+        return True
+    if sum(characters[place].isalnum() or ord(characters[place]) > _SIGNS for place in shown) < _LETTERED * len(shown):
+        return True
+    words = _LATIN.findall(characters)
+    return len(words) >= _LEAST_WORDS and sum(not _VOWEL.search(word) for word in words) > _UNSPOKEN * len(words)
 
 
 def clean_text(raw: str) -> str:
