@@ -1,4 +1,4 @@
-"""The unit and scale of a table's amounts, as the page words it: "in millions, except per share data"."""
+"""What a page says of its tables outside them: their units and titles."""
 
 from __future__ import annotations
 
@@ -10,14 +10,8 @@ from crag.core.tables import SEPARATOR
 from crag.ingest.cells import Column
 from crag.ingest.layout import Row
 from crag.ingest.tables import LaidTable
+from crag.ingest.units import unit_in
 
-_SCALE = r"(?:millions?|thousands?|billions?|000['’]?s|mm)\b"
-_IN_BRACKETS = re.compile(
-    rf"\(((?:[a-z ,;'’-]*\b(?:in|of)\s++)?(?:US|U\.S\.|C|A|HK)?\s*+[$€£¥]?\s*+{_SCALE}[^()\d]{{0,100}})\)"
-    rf"|\(([a-z ,;'’$€£¥-]*\bin\s++[$€£¥]?\s*+{_SCALE}[^()\d]{{0,100}})\)",
-    re.IGNORECASE,
-)
-_WHOLE = re.compile(rf"^[a-z$€£¥(),;'’ -]*\bin\s+{_SCALE}[^.\d]{{0,60}}$", re.IGNORECASE)
 _NOTES = re.compile(r"\bnotes\s+to\b", re.IGNORECASE)
 _STATEMENTS = re.compile(r"\bfinancial\s+statements\b", re.IGNORECASE)
 _AFTER_NOTES = re.compile(
@@ -25,24 +19,10 @@ _AFTER_NOTES = re.compile(
 )
 _FOOTNOTE = re.compile(r"^\s*(?:\((?:[a-z]|\d{1,2})\)|\*+)\s", re.IGNORECASE)  # it belongs to the table above
 _MOST_TITLE, _MOST_TITLES = 120, 400  # characters of a line above a table that may be its title, and of all
-_MOST_WHOLE = 60  # characters of a line that is a unit alone
 _ROWS_ABOVE = 8  # rows above a table in which its unit may stand
 _NOTES_WITHIN = 3  # rows below the notes' title
 _HEADING = 40  # characters between two tables of one page, over which the second still goes on with the first
 _LITTLE = 200  # characters between the tables of two pages, over which the second still goes on with the first
-
-
-def unit_in(lines: Sequence[str]) -> str:
-    """The unit and scale that the last of these lines to name one names, without its brackets; "" if none does."""
-    for text in (*reversed(lines), " ".join(lines)):
-        found = ""
-        for match in _IN_BRACKETS.finditer(text):
-            found = next(filter(None, match.groups())).strip()
-        if not found and len(text) <= _MOST_WHOLE and _WHOLE.match(text.strip()):
-            found = text.strip()
-        if found:
-            return found
-    return ""
 
 
 class Carried:

@@ -7,7 +7,7 @@ from crag.core.ingesting import Page
 from crag.core.tables import SEPARATOR
 from crag.ingest.chunking import chunk_document
 from crag.ingest.reader import read_document
-from crag.ingest.table_units import unit_in
+from crag.ingest.units import unit_in
 from tests.support.tiny_pdf import line, pdf
 
 pytestmark = pytest.mark.usefixtures("read_here")
