@@ -14,7 +14,7 @@ from crag.core.tables import Row as TableRow
 from crag.ingest.cells import Rules
 from crag.ingest.direction import mirror_page
 from crag.ingest.forms import find_forms, find_stacked, form_subject
-from crag.ingest.grids import PlacedTable, ruled_tables
+from crag.ingest.grids import PlacedTable, RuledGrid, ruled_tables
 from crag.ingest.layout import Frame, Row, frames, read_order
 from crag.ingest.margins import drop_line_numbers
 from crag.ingest.objects import Box, around
@@ -83,10 +83,12 @@ def compose_pages(
     heights: Counter[float] = Counter()
 
     def laid() -> Iterator[LaidPage]:
+        last: RuledGrid | None = None
         for number, words in pages:
             for word in words.words:
                 heights[round((word.box.bottom - word.box.top) * 2) / 2] += len(word.text)
-            yield lay_out(number, words)
+            page, last = lay_out(number, words, last)
+            yield page
 
     for page, repeated in _with_repeats(laid()):
         body = uneven * heights.most_common(1)[0][0] if heights else 10.0
@@ -111,13 +113,18 @@ def _with_repeats(laid: Iterator[LaidPage]) -> Iterator[tuple[LaidPage, set[tupl
             yield first, {key for key in keys if near[key] >= least}
 
 
-def lay_out(number: int, page: PageWords) -> LaidPage:
-    """The page's words in reading order, one part for each direction of text."""
+def lay_out(number: int, page: PageWords, last: RuledGrid | None = None) -> tuple[LaidPage, RuledGrid | None]:
+    """The page's words in reading order, one part for each direction of text; and the grid of its last ruled table.
+
+    `last`: that of the page before.
+    """
     page = drop_line_numbers(page)
     mirror_page(page)
-    placed = [*find_forms(page), *ruled_tables(page), *find_stacked(page)]
+    forms = find_forms(page)
+    ruled, last = ruled_tables(page, last)
+    placed = [*forms, *ruled, *find_stacked(page)]
     grids = sorted(placed, key=lambda each: (each.box.top, each.box.left))
-    return LaidPage(number, page, [(frame, read_order(frame.words)) for frame in frames(page)], grids)
+    return LaidPage(number, page, [(frame, read_order(frame.words)) for frame in frames(page)], grids), last
 
 
 def edge_keys(laid: LaidPage) -> set[tuple[str, int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -282,7 +282,7 @@ def _take_captions(heads: list[_Line]) -> list[GridCell]:
         covered = sum(cell is own[0] for cell in line.at.values()) if len(own) == 1 else 0
         if len(own) == 1 and (covered == 1 or covered >= len(places)) and not _reaches(own[0], heads, line):
             corner = line.at.get(0)
-            if corner is not None and (unit_in([corner.text]) or 0 in heads[-1].at and heads[-1].at[0] is not corner):
+            if corner is not None and (unit_in([corner.text]) or (0 in heads[-1].at and heads[-1].at[0] is not corner)):
                 found.append(corner)
             found += own
     gone = {id(cell) for cell in found}

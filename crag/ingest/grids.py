@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from itertools import accumulate
+from typing import Any
 
 from crag.core.tables import BESIDE
-from crag.ingest.cells import is_quantity, is_value
+from crag.ingest.cells import is_value
+from crag.ingest.grid import GridCell, GridTable, read_grid
 from crag.ingest.layout import Segment, segment_of
 from crag.ingest.objects import Box, around, edge_of
 from crag.ingest.tables import LaidTable, Piece
 from crag.ingest.words import PageWords, Word
-from crag.text.dates import dates_in
 
 _Cells = Sequence[tuple[Box, list[Word]]]
 
@@ -30,7 +31,6 @@ _LEAST_LINES = 3  # each way
 _LEAST_CELLS = 4
 _LEAST_ROWS = 2  # of two cells or more
 _MOST_CELL_WORDS = 150
-_MOST_HEADS = 3  # header lines
 _MOST_HEADER, _MOST_NAME = 300, 60  # characters
 # Shares.
 _SAME_LINE = 0.5  # of a line's height: middles closer than this share a line
@@ -38,8 +38,6 @@ _WIDE = 0.5  # of the rows, that have two cells or more
 _MOST_CUT = 0.05  # of the words, that reach out of their cells
 _AMOUNTS = 0.4  # of the cells, not counting the first of each row; a lone "$" is a cell too
 _LEAST_HELD = 0.9  # of the words within the frame, that stand in a cell
-_FORM_CELLS = 3
-"""Cells at most of a first row that may be a label and a value like those below: with more, it names sizes."""
 
 
 @dataclass(slots=True)
@@ -50,24 +48,35 @@ class PlacedTable:
     table: LaidTable
 
 
-def ruled_tables(page: PageWords) -> list[PlacedTable]:
-    """The ruled tables of a page, top to bottom. Their words are taken out of `page.words`."""
+@dataclass(frozen=True, slots=True)
+class RuledGrid:
+    """What a ruled table says, and the left edges of its columns: one that goes on over pages has the same."""
+
+    table: GridTable
+    lefts: tuple[float, ...]
+
+
+def ruled_tables(page: PageWords, last: RuledGrid | None = None) -> tuple[list[PlacedTable], RuledGrid | None]:
+    """The ruled tables of a page, top to bottom, and the grid of the last. Their words are taken out of `page.words`.
+
+    `last`: the grid that ended the page before. The first table of this one goes on with it, if it has its columns.
+    """
     if not _may_hold_grid(page.edges):
-        return []
+        return [], None
     # Imported here: few files have ruled tables, and pdfplumber takes longer to load than most files to read.
     from pdfplumber.table import cells_to_tables, edges_to_intersections, intersections_to_cells, merge_edges
 
     edges = merge_edges([*page.edges, *_closing(page)], _SNAP, _SNAP, _SNAP, _SNAP)
     cells = intersections_to_cells(edges_to_intersections(edges, _SNAP, _SNAP))
+    groups = [[Box(*cell) for cell in group] for group in cells_to_tables(cells) if len(group) >= _LEAST_CELLS]
     found: list[PlacedTable] = []
-    for group in cells_to_tables(cells):
-        if len(group) < _LEAST_CELLS:
-            continue
-        placed, used = _placed([Box(*cell) for cell in group], page.words)
+    for group in sorted(groups, key=lambda group: (group[0].top, group[0].left)):
+        placed, grid, used = _placed(group, page.words, last)
         if placed is not None:
             found.append(placed)
+            last = grid
             page.words = [word for word in page.words if id(word) not in used]
-    return sorted(found, key=lambda placed: (placed.box.top, placed.box.left))
+    return found, last if found else None
 
 
 def _may_hold_grid(edges: Sequence[dict[str, Any]]) -> bool:
@@ -98,6 +107,8 @@ def _closing(page: PageWords) -> list[dict[str, Any]]:
         bands.setdefault((round(edge["top"] / _SNAP), round(edge["bottom"] / _SNAP)), []).append(edge)
     rows = [rules for rules in bands.values() if len({round(rule["x0"] / _SNAP) for rule in rules}) >= _LEAST_LINES]
     rows.sort(key=lambda rules: rules[0]["top"])
+    level = [e for e in page.edges if e["orientation"] == "h" and e["object_type"] == "line" and e["width"] > _ACROSS]
+    drawn = [((edge["x0"] + edge["x1"]) / 2, edge["top"]) for edge in level]
     found: list[dict[str, Any]] = []
     while rows:
         stack = [rows.pop(0)]
@@ -111,16 +122,21 @@ def _closing(page: PageWords) -> list[dict[str, Any]]:
         left = min([min(rules), *(word.box.left - _MARGIN for word in words)])
         right = max([max(rules), *(word.box.right + _MARGIN for word in words)])
         for height in [top, *(each[0]["bottom"] for each in stack)]:
-            found.append(edge_of(left, height, right, height))
+            # Where a rule is drawn for some columns, it says which of them end there: the others are merged.
+            if not any(left < x < right and abs(y - height) < _SNAP for x, y in drawn):
+                found.append(edge_of(left, height, right, height))
         found += [edge_of(left, top, left, bottom), edge_of(right, top, right, bottom)]
     return found
 
 
-def _placed(cells: Sequence[Box], words: Sequence[Word]) -> tuple[PlacedTable | None, set[int]]:
-    """The table that these cells frame, and the ids of its words; None where they frame something else."""
+def _placed(
+    cells: Sequence[Box], words: Sequence[Word], last: RuledGrid | None
+) -> tuple[PlacedTable | None, RuledGrid | None, set[int]]:
+    """The table that these cells frame, its grid, and the ids of its words; None where they frame something else."""
     frame = around(cells)
     inside = sorted([w for w in words if w.turn == 0 and _in(w, frame)], key=lambda word: word.box.y)
     middles = [word.box.y for word in inside]
+    tops = _edges([cell.top for cell in cells])
     rows: dict[int, list[tuple[Box, list[Word]]]] = {}
     used: set[int] = set()
     cut = 0
@@ -129,19 +145,96 @@ def _placed(cells: Sequence[Box], words: Sequence[Word]) -> tuple[PlacedTable | 
         own = [word for word in beside if id(word) not in used and _in(word, cell)]
         used.update(id(word) for word in own)
         cut += sum(word.box.right > cell.right + _CUT or word.box.left < cell.left - _CUT for word in own)
-        rows.setdefault(round(cell.top / _SNAP), []).append((cell, own))
-    filled = [[(box, own) for box, own in row if own] for row in rows.values()]
+        rows.setdefault(bisect_left(tops, cell.top - _SNAP), []).append((cell, own))
+    filled = [[(box, own) for box, own in row if own] for _, row in sorted(rows.items())]
     wide = sum(len(row) >= 2 for row in filled)
     longest = max((len(own) for row in filled for _, own in row), default=0)
     if wide < _LEAST_ROWS or wide < _WIDE * sum(map(bool, filled)) or longest > _MOST_CELL_WORDS:
-        return None, set()
+        return None, None, set()
     if cut > _MOST_CUT * len(used) or len(used) < _LEAST_HELD * len(inside):
-        return None, set()
-    table = _as_table([part for row in filled if row for part in _part_row(row)])
+        return None, None, set()
+    lefts = _edges([cell.left for cell in cells])
+    parts = [list(_part_row(row)) for row in filled if row]
+    goes_on = last is not None and len(last.lefts) == len(lefts)
+    goes_on = goes_on and all(abs(one - other) < _SNAP for one, other in zip(last.lefts, lefts, strict=True))
+    table = read_grid(_grid_cells(parts, lefts), last.table if goes_on and last is not None else None)
     amounts = sum(is_value(" ".join(word.text for word in own)) for row in filled for _, own in row[1:])
-    if " | " not in table.header and amounts > _AMOUNTS * sum(len(row) - 1 for row in filled if row):
-        return None, set()  # shaded amounts, whose header stands above: they are read by their places
-    return PlacedTable(frame, table), used
+    named = sum(map(bool, table.header)) > 1
+    if not named and amounts > _AMOUNTS * sum(len(row) - 1 for row in filled if row):
+        return None, None, set()  # shaded amounts, whose header stands above: they are read by their places
+    return PlacedTable(frame, _lay_table(table)), RuledGrid(table, tuple(lefts)), used
+
+
+def _edges(places: Sequence[float]) -> list[float]:
+    """The places, those closer together than edges can be as one."""
+    found: list[float] = []
+    for place in sorted(places):
+        if not found or place - found[-1] > _SNAP:
+            found.append(place)
+    return found
+
+
+def _grid_cells(rows: Sequence[Sequence[_Cells]], lefts: Sequence[float]) -> Iterator[GridCell]:
+    """The cells at their rows and columns; one that reaches over the edges of others is merged.
+
+    `rows` are those that rules part, each as the rows that stand in it.
+    """
+    tops = [min(box.top for box, _ in parts[0]) for parts in rows]
+    firsts = [0, *accumulate(map(len, rows))]
+    for at, parts in enumerate(rows):
+        for number, row in enumerate(parts, start=firsts[at]):
+            for box, own in row:
+                column, lines = bisect_left(lefts, box.left - _SNAP), _lines(own)
+                below = bisect_left(tops, box.bottom - _SNAP, at + 1)
+                yield GridCell(
+                    row=number,
+                    column=column,
+                    text=" ".join(line.text for line in lines),
+                    rows=firsts[below] - number if below > at + 1 else 1,
+                    columns=max(1, bisect_left(lefts, box.right - _SNAP) - column),
+                    bold=own[0].bold,
+                    payload=tuple(lines),
+                )
+
+
+def _lay_table(table: GridTable) -> LaidTable:
+    """What a grid says as lines of pieces, each with its place on the page."""
+    laid = LaidTable(
+        " | ".join(filter(None, table.header))[:_MOST_HEADER],
+        [],
+        names=[name[-_MOST_NAME:] for name in table.header],
+        captions=[cell.text for cell in table.captions],
+        unit=table.unit,
+    )
+    for cell in table.captions:
+        laid.lines.append(list(_pieces(cell)))
+    for head in table.heads:
+        line: list[Piece] = []
+        for cell in head:
+            line += [*([Piece("; ")] if line else []), *_pieces(cell)]
+        laid.lines.append(line)
+    laid.heads = len(laid.lines)
+    for row in table.rows:
+        line = []
+        for cell in row.labels:
+            name = table.header[cell.column] if line and cell.column < len(table.header) else ""
+            line += [*([Piece(", ")] if line else []), *([Piece(f"{name} ")] if name else []), *_pieces(cell)]
+        for number, (column, cell) in enumerate(row.cells):
+            name = laid.names[column] if column < len(laid.names) else ""
+            if line:
+                between = " " if line[-1].text.endswith((":", "?")) else ": "
+                line.append(Piece("; " if number else between))
+            line += [*([Piece(f"{name} ")] if name else []), *_pieces(cell, column if name else BESIDE)]
+        laid.lines.append(line)
+    return laid
+
+
+def _pieces(cell: GridCell, column: int | None = None) -> Iterator[Piece]:
+    """A cell's lines with their places."""
+    for number, segment in enumerate(cell.payload):
+        if number and not cell.payload[number - 1].text.endswith("\u00ad"):
+            yield Piece(" ")
+        yield Piece(segment.text, segment, column)
 
 
 def _part_row(row: _Cells) -> list[_Cells]:
@@ -176,63 +269,6 @@ def _part_row(row: _Cells) -> list[_Cells]:
 def _in(word: Word, box: Box) -> bool:
     left, top, right, bottom = word.box
     return box.left <= (left + right) / 2 < box.right and box.top <= (top + bottom) / 2 < box.bottom
-
-
-def _as_table(rows: Sequence[_Cells]) -> LaidTable:
-    """Rows recognised by the header line, when the first lines hold no values."""
-    heads: list[tuple[Box, str]] = []
-    count = 0
-    for row in rows[:_MOST_HEADS]:
-        texts = [" ".join(line.text for line in _lines(own)) for _, own in row]
-        if any(is_value(text) for text in texts) or len(rows) - count < 2:
-            break
-        if (count and len(row) <= len(heads)) or (not count and _is_stated(row, rows[1:])):
-            break
-        heads += [(box, text) for (box, _), text in zip(row, texts, strict=True)]
-        count += 1
-        if len(row) >= max(len(each) for each in rows):
-            break
-    table = LaidTable(" | ".join(text for _, text in heads)[:_MOST_HEADER], [], heads=count)
-    numbers: dict[str, int] = {}
-    for number, row in enumerate(rows):
-        line: list[Piece] = []
-        for place, (box, own) in enumerate(row):
-            if line:
-                line.append(Piece(": " if place == 1 and number >= count else "; "))
-            name = _name(heads, box) if number >= count and place else ""
-            column = None
-            if number >= count and place:
-                column = numbers.setdefault(name, len(numbers)) if name else BESIDE
-            if name:
-                line.append(Piece(name + " "))
-            for part, segment in enumerate(_lines(own)):
-                if part and not line[-1].text.endswith("\u00ad"):
-                    line.append(Piece(" "))
-                line.append(Piece(segment.text, segment, column))
-        table.lines.append(line)
-    table.names = [*numbers]
-    return table
-
-
-def _is_stated(row: _Cells, below: Sequence[_Cells]) -> bool:
-    """Whether a first row is a label and a quantity or a date, as most rows below it are: it names no columns."""
-    if len(row) > _FORM_CELLS or not (kind := _last_kind(row)):
-        return False
-    return 2 * sum(_last_kind(each) == kind for each in below) >= len(below)
-
-
-def _last_kind(row: _Cells) -> Literal["quantity", "date", ""]:
-    """What the last cell of a row states."""
-    text = " ".join(line.text for line in _lines(row[-1][1]))
-    if is_quantity(text):
-        return "quantity"
-    dates = dates_in(text)
-    return "date" if dates and 2 * sum(date.end - date.start for date in dates) > len(text) else ""
-
-
-def _name(heads: Sequence[tuple[Box, str]], box: Box) -> str:
-    """What the header says of the column that a cell stands in."""
-    return " ".join(text for head, text in heads if head.left <= box.x < head.right)[-_MOST_NAME:]
 
 
 def _lines(words: Sequence[Word]) -> list[Segment]:

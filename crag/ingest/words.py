@@ -83,8 +83,8 @@ class PageWords:
 
     `unseen` counts the words that are left out because nobody sees them. `recognised`: the words are recognition's,
     and what shows is a picture. `path_share`: how much of a page without words is drawn with lines. `mirrored`: it is
-    read from right to left, and its boxes are as in a mirror. `garbled`: its fonts don't say which letters they show, so
-    there are no words.
+    read from right to left, and its boxes are as in a mirror. `garbled`: its fonts don't say which letters they show,
+    so there are no words.
     """
 
     width: float
