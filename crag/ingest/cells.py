@@ -216,13 +216,18 @@ def column_of(columns: Sequence[Column], box: Box) -> int | None:
     return best
 
 
-def read_header(columns: list[Column], heads: Sequence[Sequence[Segment]], rules: Rules) -> Header:
-    """Give columns their names, line over line, and say which cell speaks for what."""
+def read_header(
+    columns: list[Column], heads: Sequence[Sequence[Segment]], rules: Rules, labels: Sequence[Box] = ()
+) -> Header:
+    """Give columns their names, line over line, and say which cell speaks for what. `labels`: where the rows' stand."""
     header = Header()
     if not columns:
         header.captions = [cell for line in heads for cell in line]
         return header
     zone = columns[0].box.left - OVER
+    if labels:
+        beside = Column(around(labels))
+        heads = [[part for cell in line for part in _recut(cell, [beside, columns[0]])] for line in heads]
     cells = [cell for line in heads for cell in line]
     own = {id(cell): _ruled(cell, cells, columns, rules) for cell in cells}
     names: list[list[str]] = [[] for _ in columns]
@@ -230,6 +235,8 @@ def read_header(columns: list[Column], heads: Sequence[Sequence[Segment]], rules
         header.captions += [cell for cell in line if cell.box.x <= zone]
         over = [cell for cell in line if cell.box.x > zone]
         over = [part for cell in over for part in ([cell] if own[id(cell)] else _recut(cell, columns))]
+        if labels and len(over) > len(columns) and over[0].box.right < columns[0].box.left:
+            header.captions.append(over.pop(0))  # the labels have a name, too
         for cell, spoken in zip(over, _shares(over, columns, own), strict=True):
             if 1 < len(spoken) == len(columns):
                 header.captions.append(cell)

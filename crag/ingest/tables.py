@@ -250,7 +250,9 @@ def _table(
     while start < end and _names_columns(lines[start], columns):
         start += 1
     heads = [line.cells for line in lines[first:start]]
-    header = read_header(columns, heads, rules)
+    labels = [_unglued(line, columns)[0] for line in lines[start:end] if _amounts(line)]
+    labels = [label for label in labels if not is_value(label.text)]
+    header = read_header(columns, heads, rules, [label.box for label in labels])
     if not heads:
         _named_as(columns, before)
     _say_percent(columns, data)
@@ -263,13 +265,19 @@ def _table(
         captions=[join_header_lines([cell.text])[:_MOST_CAPTION] for cell in header.captions],
         columns=columns,
     )
-    index = start
+    index, beside, group = start, _second_labels(lines[start:end]), ""
     while index < end:
         line, cells = lines[index], _unglued(lines[index], columns)
         last = index  # of the rows that one label stands on
         while last + 1 < end and not lines[last].data and _wraps(lines[last : min(last + 3, end)], columns):
             last += 1
-        if line.data:
+        if line.data and beside is not None and abs(cells[0].box.left - beside) < _INDENT and group:
+            table.lines.append([Piece(f"{group}, "), *_format_row(columns, cells[:1], cells[1:])])
+        elif line.data and beside is not None and _has_two_labels(cells, beside):
+            group = cells[0].text
+            first, *rest = _format_row(columns, cells[1:2], cells[2:])
+            table.lines.append([Piece(group, cells[0]), Piece(", "), first, *rest])
+        elif line.data:
             bare = is_value(cells[0].text) and (not columns or cells[0].box.left > columns[0].box.left - _BESIDE)
             label = 0 if bare else 1
             table.lines.append(_format_row(columns, cells[:label], cells[label:]))
@@ -283,6 +291,21 @@ def _table(
             table.lines.append(_space_cells(cells))
         index += 1
     return table
+
+
+def _second_labels(lines: Sequence[_Line]) -> float | None:
+    """Where a second column of labels begins, if the first is merged: some rows have both, others the second alone."""
+    data = [line.cells for line in lines if line.data]
+    both = [cells[1].box.left for cells in data if len(cells) > 2 and not is_value(cells[1].text)]
+    if len(both) < 2 or not data or data[0][1].box.left != both[0]:
+        return None
+    alone = [cells for cells in data if abs(cells[0].box.left - both[0]) < _INDENT]
+    aligned = all(abs(left - both[0]) < _INDENT for left in both)
+    return both[0] if aligned and alone and len(both) + len(alone) == len(data) else None
+
+
+def _has_two_labels(cells: Sequence[Segment], beside: float) -> bool:
+    return len(cells) > 2 and abs(cells[1].box.left - beside) < _INDENT
 
 
 def _say_percent(columns: Sequence[Column], data: Sequence[Sequence[Segment]]) -> None:
