@@ -43,7 +43,7 @@ class Sizes:
 
 _SIZES = Sizes()
 # What is stored with a library: the same id, the same chunks for the same document.
-CHUNKING_ID = "sentences-600-700-250-0.6.6"
+CHUNKING_ID = "sentences-600-700-250-0.6.7"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,7 @@ def chunk_document(parsed: ParsedDocument, document_id: str, source: str, *, siz
             own = opening is not None and page.text.startswith(opening[:20], each.start)
             parts = [parsed.title, "" if own else heading, *each.headers]
             crossed = tables.within(each.start, each.end)
+            boxes = _boxes(lines.within(each.start, each.end), each.start, each.end)
             found.append(
                 Chunk(
                     id=chunk_id(document_id, page.number, each.start, each.end),
@@ -87,9 +88,9 @@ def chunk_document(parsed: ParsedDocument, document_id: str, source: str, *, siz
                     text=page.text[each.start : each.end],
                     context=SEPARATOR.join(part for part in parts if part),
                     kind="table" if each.table else "text",
-                    lines=_boxes(lines.within(each.start, each.end), each.start, each.end),
+                    lines=boxes,
                     tables=tuple(filter(None, (table.within(each.start, each.end) for table in crossed))),
-                    place=_place(page, headings.section(each.start, heading)),
+                    place=_place(page, headings.section(each.start, heading), boxes),
                 )
             )
         if page.headings:
@@ -176,10 +177,12 @@ def _headers(text: str, tables: Sequence[Table], start: int, end: int) -> tuple[
     return tuple(found)
 
 
-def _place(page: Page, heading: str) -> str:
+def _place(page: Page, heading: str, lines: Sequence[LineBox]) -> str:
     """What a citation says of a chunk that stands under this heading: nothing, if that is the number of its page."""
     if not page.by_heading:
-        return page.place
+        goes_on = bool(lines) and lines[-1].rect.page > page.number
+        over = f"{page.place} and the next page" if page.place else f"pages {page.number} and {page.number + 1}"
+        return over if goes_on else page.place
     return f"section {heading[:_MOST_PLACE]}" if heading else f"part {page.number}"
 
 

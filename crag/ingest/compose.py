@@ -314,7 +314,9 @@ class _Writer:
         self.parts.append(text)
         if box is not None:
             left, top, right, bottom = (round(value, 2) for value in box)
-            self.page.lines.append((self.length, self.length + len(text), left, top, right, bottom, confidence))
+            self.page.lines.append(
+                (self.length, self.length + len(text), left, top, right, bottom, confidence, self.page.number)
+            )
         self.length += len(text)
 
     def _space(self) -> None:

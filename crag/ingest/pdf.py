@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from crag.ingest.files import FileError
 from crag.ingest.sections import ComposedPage
+
+_LONGEST_TITLE, _LONGEST_LABEL = 4096, 64
+"""Bytes."""
 
 
 def opened(data: bytes) -> Any:
@@ -29,6 +32,7 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
 
     from crag.ingest.compose import compose_pages
     from crag.ingest.drawn_proof import Proof
+    from crag.ingest.page_breaks import join_sentences
     from crag.ingest.table_units import Carried
 
     document = opened(data)
@@ -38,7 +42,11 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
     if pages > int(job["max_pages"]):
         raise FileError("pages", str(pages))
     yield {"pages": pages, "title": _metadata_title(document)}
-    yield from compose_pages(_read_pages(document, pages, Proof(document, int(job["seconds"]))), Carried())
+    read = _read_pages(document, pages, Proof(document, int(job["seconds"])))
+    for page in join_sentences(compose_pages(read, Carried())):
+        label = _read_label(document, page.number)
+        page.place = f"page {label} ({page.number} of {pages})" if label not in ("", str(page.number)) else ""
+        yield page
 
 
 def _read_pages(document: Any, pages: int, proof: Any) -> Iterator[tuple[int, Any]]:
@@ -61,12 +69,24 @@ def _read_pages(document: Any, pages: int, proof: Any) -> Iterator[tuple[int, An
         yield number, words
 
 
+def _read_label(document: Any, number: int) -> str:
+    """The number of a page as it is printed, where the file says it."""
+    import pypdfium2.raw as pdfium
+
+    return _read_text(lambda buffer, size: pdfium.FPDF_GetPageLabel(document, number - 1, buffer, size), _LONGEST_LABEL)
+
+
 def _metadata_title(document: Any) -> str:
     import pypdfium2.raw as pdfium
 
-    size = pdfium.FPDF_GetMetaText(document, b"Title", None, 0)
-    if not 2 < size <= 4096:
+    return _read_text(lambda buffer, size: pdfium.FPDF_GetMetaText(document, b"Title", buffer, size), _LONGEST_TITLE)
+
+
+def _read_text(ask: Callable[[Any, int], int], most: int) -> str:
+    """What PDFium writes into a buffer as UTF-16; empty where there is nothing, or more than `most` bytes."""
+    size = ask(None, 0)
+    if not 2 < size <= most:
         return ""
     buffer = ctypes.create_string_buffer(size)
-    pdfium.FPDF_GetMetaText(document, b"Title", buffer, size)
+    ask(buffer, size)
     return buffer.raw[: size - 2].decode("utf-16-le", "replace")

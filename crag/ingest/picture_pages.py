@@ -132,13 +132,13 @@ def _lay_back(page: ComposedPage, angle: float) -> None:
     """Put the lines of a levelled page where they lie on the page, those askew in pieces that follow them."""
     size = page.width, page.height
     lines, page.lines = page.lines, []
-    for start, end, left, top, right, bottom, confidence in lines:
+    for start, end, left, top, right, bottom, confidence, number in lines:
         width = (right - left) / max(1, end - start)
         for first, last in pairwise([start, *(_cuts(page.text, start, end, width) if angle else ()), end]):
             box = np.array([[left + width * (first - start), top], [left + width * (last - start), bottom]])
             middle = box.mean(axis=0)
             placed = np.clip(box + _rotate(middle, angle, size) - middle, 0.0, size).round(2)
-            page.lines.append((first, last, *placed.ravel().tolist(), confidence))
+            page.lines.append((first, last, *placed.ravel().tolist(), confidence, number))
 
 
 def _cuts(text: str, start: int, end: int, width: float) -> Iterator[int]:

@@ -261,9 +261,11 @@ def _page(raw: Mapping[str, Any], expected: int) -> Page:
     text.encode("utf-8")  # a lone surrogate would fail later, in the database
     size = len(text)
     lines = []
-    for start, end, left, top, right, bottom, confidence in raw["lines"]:
+    for start, end, left, top, right, bottom, confidence, number in raw["lines"]:
         _span(start, end, size)
-        rect = Rect(page=expected, left=_number(left), top=_number(top), right=_number(right), bottom=_number(bottom))
+        if number not in (expected, expected + 1):
+            raise ValueError("a line of another page")
+        rect = Rect(page=number, left=_number(left), top=_number(top), right=_number(right), bottom=_number(bottom))
         lines.append(LineBox(start=start, end=end, rect=rect, confidence=_share(confidence)))
     headings = []
     for start, heading in raw["headings"]:

@@ -31,7 +31,9 @@ class Block:
 
 @dataclass(slots=True)
 class ComposedPage:
-    """What the child sends of a page. `lines` are (start, end, left, top, right, bottom, confidence).
+    """What the child sends of a page. `lines` are (start, end, left, top, right, bottom, confidence, page).
+
+    The end of a sentence may stand on the next page.
 
     `unseen` words were left out because nobody sees them; `recognised`: the text is recognition's, behind a picture.
     `garbled`: its fonts don't say which letters they show, so it has no text but from its picture.
@@ -43,7 +45,7 @@ class ComposedPage:
     width: float
     height: float
     text: str = ""
-    lines: list[tuple[int, int, float, float, float, float, float]] = field(default_factory=list)
+    lines: list[tuple[int, int, float, float, float, float, float, int]] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     headings: list[tuple[int, str]] = field(default_factory=list)
     scanned: bool = False
