@@ -1,15 +1,12 @@
-"""What a page draws, besides its words: ruled edges, pictures, filled areas, and the text that may not be seen."""
+"""What a page draws, besides its words: ruled edges, pictures, filled areas, and where its text comes among them."""
 
 from __future__ import annotations
 
 import ctypes
 import math
-import sys
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import compress, repeat
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import pypdfium2.raw as pdfium
 
@@ -55,6 +52,10 @@ class Box(NamedTuple):
         return self
 
 
+Matrix = tuple[float, ...]
+"""The six numbers of a PDF's matrix."""
+
+
 def around(boxes: Iterable[Box]) -> Box:
     """The least box that holds all of these, of which there must be one."""
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
@@ -75,39 +76,26 @@ def address(pointer: Any) -> int:
 
 loose_box = _bind(pdfium.FPDFText_GetLooseCharBox, _Int, _Address, _Int, _Address)
 char_angle = _bind(pdfium.FPDFText_GetCharAngle, _Float, _Address, _Int)
-get_object = _bind(pdfium.FPDFPage_GetObject, _Address, _Address, _Int)
-object_type = _bind(pdfium.FPDFPageObj_GetType, _Int, _Address)
-object_bounds = _bind(pdfium.FPDFPageObj_GetBounds, _Int, _Address, _Address, _Address, _Address, _Address)
-draw_mode = _bind(pdfium.FPDFPath_GetDrawMode, _Int, _Address, _Address, _Address)
 text_object = _bind(pdfium.FPDFText_GetTextObject, _Address, _Address, _Int)
+object_bounds = _bind(pdfium.FPDFPageObj_GetBounds, _Int, _Address, _Address, _Address, _Address, _Address)
 render_mode = _bind(pdfium.FPDFTextObj_GetTextRenderMode, _Int, _Address)
 fill_color = _bind(pdfium.FPDFPageObj_GetFillColor, _Int, _Address, _Address, _Address, _Address, _Address)
-form_objects = _bind(pdfium.FPDFFormObj_CountObjects, _Int, _Address)
-form_object = _bind(pdfium.FPDFFormObj_GetObject, _Address, _Address, _Int)
-clip_path = _bind(pdfium.FPDFPageObj_GetClipPath, _Address, _Address)
-clip_paths = _bind(pdfium.FPDFClipPath_CountPaths, _Int, _Address)
-has_transparency = _bind(pdfium.FPDFPageObj_HasTransparency, _Int, _Address)
-marks = _bind(pdfium.FPDFPageObj_CountMarks, _Int, _Address)
-marked_content = _bind(pdfium.FPDFPageObj_GetMarkedContentID, _Int, _Address)
-set_active = _bind(pdfium.FPDFPageObj_SetIsActive, _Int, _Address, _Int)
-
+stroke_color = _bind(pdfium.FPDFPageObj_GetStrokeColor, _Int, _Address, _Address, _Address, _Address, _Address)
+_get_object = _bind(pdfium.FPDFPage_GetObject, _Address, _Address, _Int)
+_object_type = _bind(pdfium.FPDFPageObj_GetType, _Int, _Address)
+_draw_mode = _bind(pdfium.FPDFPath_GetDrawMode, _Int, _Address, _Address, _Address)
+_form_objects = _bind(pdfium.FPDFFormObj_CountObjects, _Int, _Address)
+_form_object = _bind(pdfium.FPDFFormObj_GetObject, _Address, _Address, _Int)
+_matrix = _bind(pdfium.FPDFPageObj_GetMatrix, _Int, _Address, _Address)
+_has_transparency = _bind(pdfium.FPDFPageObj_HasTransparency, _Int, _Address)
 
 _MOST_OBJECTS = 10_000
 _MOST_DEPTH = 5
 _WIDEST = 100_000.0  # points; a larger page is a broken number
 _THIN = 3.0  # points; what is thinner is a line
 _BACKGROUND = 300_000  # square points, six tenths of a letter page: a larger box frames no cell
-_PALE = 235  # of 255: a lighter colour may be lost on white paper
-_FAINT = 24  # of 255: less cover than this leaves hardly a mark
-_SOLID = 250
-_NO_TEXT = -1  # the render mode of what is no text
-_LOW = 0 if sys.byteorder == "little" else 3  # where a colour's byte stands in its four
-
-# Why text may not be seen: not painted (render mode 3), or a clip for what comes after (7); light, faint or outlined;
-# drawn through a form, which may be clipped, faded or switched off; or clipped, faded, switched off, covered or as dark
-# as its ground itself.
-Doubt = Literal["unpainted", "clip", "pale", "form", "lost"]
-_MODES: dict[int, Doubt] = {3: "unpainted", 7: "clip"}
+_WHITE, _PAGE = (255, 255, 255), 0.6  # a white box is paper if it takes so much of the page
+_SOLID = 250  # of 255: less cover than this lets something through
 
 
 class Space:
@@ -139,37 +127,44 @@ class Space:
         return Box(y1 - top, x1 - right, y1 - bottom, x1 - left)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Area:
-    """A filled path, picture or shading, as displayed. `before` is how many text objects are drawn before it.
+    """A filled path, picture or shading, as displayed. `order`: its place among all that the page draws.
 
-    `colour` is red, green, blue; None for a picture or shading. `thing` is the object's address.
+    `covers`: what lies under it shows no more. `colour` is red, green, blue of such a path; None for all else.
     """
 
     box: Box
-    before: int
-    colour: tuple[int, int, int] | None
-    thing: int
+    order: int
+    colour: tuple[int, int, int] | None = None
+    covers: bool = True
 
 
 @dataclass(slots=True)
 class Drawn:
-    """A page's objects. `texts` are addresses of text objects in order of drawing, those within forms included.
+    """What a page draws. `texts`: the address of each text object, and its place among all that is drawn.
 
-    `path_share`: how much of a page without text its paths take, which may be letters drawn as outlines.
+    `image_share`, `path_share`: how much of the page pictures and paths take; `path_share` of one without text alone.
     """
 
     image_share: float = 0.0
     path_share: float = 0.0
     edges: list[dict[str, Any]] = field(default_factory=list)
-    texts: list[int] = field(default_factory=list)
-    doubts: dict[int, Doubt] = field(default_factory=dict)
+    texts: dict[int, int] = field(default_factory=dict)
     areas: list[Area] = field(default_factory=list)
 
 
 def read_objects(page: Any, space: Space, text: bool) -> Drawn:
     """The objects of a loaded PDFium page: of those past the ten thousandth the text alone, without `text` pictures."""
-    return _Reader(space, text).read(page)
+    reader = _Reader(space, text)
+    handle = address(page)
+    for index in range(pdfium.FPDFPage_CountObjects(page)):
+        if thing := _get_object(handle, index):
+            reader.read(thing, index < _MOST_OBJECTS)
+    size = max(space.width * space.height, 1.0)
+    reader.drawn.image_share = min(1.0, reader.covered / size)
+    reader.drawn.path_share = min(1.0, reader.outlined / size)
+    return reader.drawn
 
 
 class _Reader:
@@ -178,139 +173,75 @@ class _Reader:
     def __init__(self, space: Space, text: bool) -> None:
         self.space, self.text = space, text
         self.drawn = Drawn()
-        self.left = _MOST_OBJECTS
-        self.outlined = 0.0
+        self.order = 0
+        self.covered = self.outlined = 0.0
         self.bounds = (ctypes.c_float * 4)()
-        self.colour = (ctypes.c_uint * 4)()
         self.modes = (ctypes.c_int * 2)()
-        self.at_bounds, self.at_colour, self.at_modes = (
-            [ctypes.addressof(buffer) + 4 * place for place in range(len(buffer))]
-            for buffer in (self.bounds, self.colour, self.modes)
-        )
+        self.own = (ctypes.c_float * 6)()
+        start = ctypes.addressof(self.bounds)
+        self.at_bounds = [start + 4 * place for place in range(4)]
 
-    def read(self, page: Any) -> Drawn:
-        drawn = self.drawn
-        # One call after another over all objects: some pages draw each letter alone, and a loop's own steps would cost
-        # as much as the calls.
-        things = list(map(get_object, repeat(address(page)), range(pdfium.FPDFPage_CountObjects(page))))
-        modes = list(map(render_mode, things))
-        drawn.doubts.update(_doubted(things, modes))
-        covered, start = 0.0, 0
-        for _ in range(modes.count(_NO_TEXT)):
-            index = modes.index(_NO_TEXT, start)
-            drawn.texts += things[start:index]
-            if things[index]:
-                covered += self.other(things[index], object_type(things[index]), index < _MOST_OBJECTS)
-            start = index + 1
-        drawn.texts += things[start:]
-        size = max(self.space.width * self.space.height, 1.0)
-        drawn.image_share = min(1.0, covered / size)
-        drawn.path_share = min(1.0, self.outlined / size)
-        return drawn
-
-    def other(self, thing: int, kind: int, near: bool) -> float:
-        """Note what is no text, and answer how much of the page it takes as a picture, in square points."""
-        if not near:
-            return 0.0
-        if not object_bounds(thing, *self.at_bounds):
-            return 0.0
-        box = self.space.rect(*self.bounds)
-        if kind == pdfium.FPDF_PAGEOBJ_PATH and not self.text:
-            self.outlined += self.shown(box)
-            return 0.0
+    def read(self, thing: int, near: bool, outer: Matrix | None = None, depth: int = 0) -> None:
+        """Note an object; of one that is not `near` only text. `outer`: the matrix of the form that it is in."""
+        kind, self.order = _object_type(thing), self.order + 1
+        if kind == pdfium.FPDF_PAGEOBJ_TEXT:
+            self.drawn.texts[thing] = self.order
+            return
+        if not near or not object_bounds(thing, *self.at_bounds):
+            return
+        box = self.space.rect(*(_move_box(self.bounds, outer) if outer else self.bounds))
         if kind == pdfium.FPDF_PAGEOBJ_PATH:
-            if box.right - box.left < _THIN or box.bottom - box.top < _THIN:
-                self.drawn.edges.extend(_edges(box, False))
-                return 0.0
-            draw_mode(thing, *self.at_modes)
-            self.drawn.edges.extend(_edges(box, bool(self.modes[1])))
-            self.area(thing, box)
-            return 0.0
-        if kind == pdfium.FPDF_PAGEOBJ_FORM:
-            if self.text:
-                self.form(thing, (1.0, 0.0, 0.0, 1.0, 0.0, 0.0), 0)
+            self._path(thing, box, outer is None)
         elif kind in (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_SHADING):
-            self.drawn.areas.append(Area(box, len(self.drawn.texts), None, thing))
-        else:
-            return 0.0
-        return self.shown(box)
+            self.covered += self._shown(box) if outer is None else 0.0
+            self.drawn.areas.append(Area(box, self.order))
+        elif kind == pdfium.FPDF_PAGEOBJ_FORM and depth < _MOST_DEPTH:
+            self.covered += self._shown(box) if outer is None else 0.0
+            if self.text and _matrix(thing, ctypes.addressof(self.own)):
+                matrix = _times(tuple(self.own), outer) if outer else tuple(self.own)
+                for index in range(min(_form_objects(thing), _MOST_OBJECTS)):
+                    if self.order < 2 * _MOST_OBJECTS and (inner := _form_object(thing, index)):
+                        self.read(inner, True, matrix, depth + 1)
 
-    def shown(self, box: Box) -> float:
+    def _path(self, thing: int, box: Box, on_page: bool) -> None:
+        if not self.text:
+            self.outlined += self._shown(box)
+            return
+        thin = box.width < _THIN or box.height < _THIN
+        _draw_mode(thing, *(ctypes.addressof(self.modes) + 4 * place for place in range(2)))
+        filled, stroked = bool(self.modes[0]), bool(self.modes[1])
+        if on_page:
+            self.drawn.edges.extend(_edges(box, thin or stroked))
+        if not thin and filled:
+            colour, cover = colour_of(thing)
+            solid = cover >= _SOLID and not _has_transparency(thing)
+            if colour == _WHITE and box.width * box.height < _PAGE * self.space.width * self.space.height:
+                colour = None  # PDFium calls a pattern white, too: a page of paper is known by its size
+            self.drawn.areas.append(Area(box, self.order, colour if solid else None, solid))
+
+    def _shown(self, box: Box) -> float:
         """How much of the box stands on the page, in square points."""
         width, height = self.space.width, self.space.height
         across, down = min(box.right, width) - max(box.left, 0), min(box.bottom, height) - max(box.top, 0)
         return max(0.0, across) * max(0.0, down)
 
-    def area(self, thing: int, box: Box) -> None:
-        """Note a path that covers what lies under it: filled, or drawn with a broad pen. `modes` hold its draw mode."""
-        before = len(self.drawn.texts)
-        if self.modes[0]:
-            if fill_color(thing, *self.at_colour) and self.colour[3] >= _SOLID:
-                red, green, blue = self.colour[0], self.colour[1], self.colour[2]
-                self.drawn.areas.append(Area(box, before, (red, green, blue), thing))
-        elif self.modes[1]:
-            width = ctypes.c_float()
-            pdfium.FPDFPageObj_GetStrokeWidth(_pointer(thing), ctypes.byref(width))
-            if width.value >= _THIN:
-                self.drawn.areas.append(Area(box, before, None, thing))
 
-    def form(self, form: int, outer: tuple[float, ...], depth: int) -> None:
-        """Note the text and areas within a form; their boxes go through its matrix."""
-        own = pdfium.FS_MATRIX()
-        if depth >= _MOST_DEPTH or not pdfium.FPDFPageObj_GetMatrix(_pointer(form), ctypes.byref(own)):
-            return
-        matrix = _times((own.a, own.b, own.c, own.d, own.e, own.f), outer)
-        for index in range(form_objects(form)):
-            thing = form_object(form, index)
-            self.left -= 1
-            if not thing or self.left < 0:
-                continue
-            kind = object_type(thing)
-            if kind == pdfium.FPDF_PAGEOBJ_TEXT:
-                self.drawn.texts.append(thing)
-                self.drawn.doubts[thing] = _MODES.get(render_mode(thing), "form")
-            elif kind == pdfium.FPDF_PAGEOBJ_FORM:
-                self.form(thing, matrix, depth + 1)
-            elif object_bounds(thing, *self.at_bounds):
-                box = self.space.rect(*_move_box(self.bounds, matrix))
-                if kind != pdfium.FPDF_PAGEOBJ_PATH:
-                    self.drawn.areas.append(Area(box, len(self.drawn.texts), None, thing))
-                elif min(box.width, box.height) >= _THIN:
-                    draw_mode(thing, *self.at_modes)
-                    self.area(thing, box)
+def colour_of(thing: int, *, stroke: bool = False) -> tuple[tuple[int, int, int] | None, int]:
+    """Red, green and blue of an object's fill or stroke, and its cover, 0..255; None for the colour of a pattern."""
+    buffer = (ctypes.c_uint * 4)()
+    start = ctypes.addressof(buffer)
+    known = (stroke_color if stroke else fill_color)(thing, *(start + 4 * place for place in range(4)))
+    return ((buffer[0], buffer[1], buffer[2]), buffer[3]) if known else (None, 255)
 
 
-def _doubted(things: Sequence[int], modes: Sequence[int]) -> dict[int, Doubt]:
-    """The text objects whose mode or colour leaves them in doubt; `modes` are their render modes."""
-    found: dict[int, Doubt] = {}
-    if max(modes, default=0) > 0:
-        found = {thing: _MODES.get(mode, "pale") for thing, mode in zip(things, modes, strict=True) if mode > 0}
-    filled = list(compress(things, map((0).__eq__, modes)))
-    colours = (ctypes.c_uint * (4 * len(filled)))()
-    start = ctypes.addressof(colours)
-    channels = (range(start + 4 * channel, start + 4 * channel + 16 * len(filled), 16) for channel in range(4))
-    deque(map(fill_color, filled, *channels), maxlen=0)
-    values = bytes(colours)
-    red, green, cover = (values[4 * channel + _LOW :: 16] for channel in (0, 1, 3))
-    if filled and (max(green) > _PALE or min(cover) < _FAINT):
-        for thing, r, g, c in zip(filled, red, green, cover, strict=True):
-            if (g > _PALE and r > _PALE) or c < _FAINT:
-                found[thing] = "pale"
-    return found
-
-
-def _pointer(thing: int) -> Any:
-    return ctypes.cast(thing, pdfium.FPDF_PAGEOBJECT)
-
-
-def _times(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[float, ...]:
+def _times(one: Matrix, other: Matrix) -> Matrix:
     """The matrix that applies `one`, then `other`."""
     a, b, c, d, e, f = one
     g, h, i, j, k, m = other
     return a * g + b * i, a * h + b * j, c * g + d * i, c * h + d * j, e * g + f * i + k, e * h + f * j + m
 
 
-def _move_box(bounds: Any, matrix: tuple[float, ...]) -> Box:
+def _move_box(bounds: Any, matrix: Matrix) -> Box:
     a, b, c, d, e, f = matrix
     corners = [(x * a + y * c + e, x * b + y * d + f) for x in (bounds[0], bounds[2]) for y in (bounds[1], bounds[3])]
     across, up = [x for x, _ in corners], [y for _, y in corners]

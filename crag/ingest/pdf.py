@@ -31,7 +31,6 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
     import pypdfium2.raw as pdfium
 
     from crag.ingest.compose import compose_pages
-    from crag.ingest.drawn_proof import Proof
     from crag.ingest.page_breaks import join_sentences
     from crag.ingest.table_units import Carried
 
@@ -42,14 +41,14 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
     if pages > int(job["max_pages"]):
         raise FileError("pages", str(pages))
     yield {"pages": pages, "title": _metadata_title(document)}
-    read = _read_pages(document, pages, Proof(document, int(job["seconds"])))
+    read = _read_pages(document, pages)
     for page in join_sentences(compose_pages(read, Carried())):
         label = _read_label(document, page.number)
         page.place = f"page {label} ({page.number} of {pages})" if label not in ("", str(page.number)) else ""
         yield page
 
 
-def _read_pages(document: Any, pages: int, proof: Any) -> Iterator[tuple[int, Any]]:
+def _read_pages(document: Any, pages: int) -> Iterator[tuple[int, Any]]:
     """The words of every page; one that can't be loaded comes as an empty page marked as unreadable."""
     import pypdfium2.raw as pdfium
 
@@ -61,7 +60,7 @@ def _read_pages(document: Any, pages: int, proof: Any) -> Iterator[tuple[int, An
         words = PageWords(612.0, 792.0, [], 0.0, [], failed=True)
         if page:
             try:
-                words = read_page(page, proof)
+                words = read_page(page)
             except ValueError:
                 words.failed = True
             finally:
