@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from statistics import median
 from typing import NamedTuple
+
+import numpy as np
 
 from crag.ingest.direction import mirror_box, order_line
 from crag.ingest.objects import Box, around
@@ -75,6 +78,10 @@ def segment_of(words: list[Word]) -> Segment:
     return Segment(words, around([word.box for word in words]), " ".join([word.text for word in words]))
 
 
+Prose = Collection[int]
+"""The ids of the segments that are lines of running text."""
+
+
 class Row(NamedTuple):
     """Segments on one line, left to right: one for prose, several for a table's cells."""
 
@@ -138,7 +145,8 @@ def frames(page: PageWords) -> list[Frame]:
 
 def read_order(words: Sequence[Word]) -> list[list[Row]]:
     """Blocks of rows in reading order: one for a plain page, one a column where prose runs in columns."""
-    return _columns(_segments(words), 0)
+    segments = _segments(words)
+    return _columns(segments, {id(segment) for segment in segments if _prose(segment)}, 0)
 
 
 def read_rows(words: Sequence[Word], most: int) -> list[Row]:
@@ -164,14 +172,14 @@ def _segments(words: Sequence[Word]) -> list[Segment]:
     return [segment_of(each) for each in found]
 
 
-def _columns(segments: list[Segment], depth: int) -> list[list[Row]]:
+def _columns(segments: list[Segment], prose: Prose, depth: int) -> list[list[Row]]:
     """Split at a gutter where there is one, else rows. Segments that cross the gutter part the page in bands."""
     split = depth < _MOST_SPLITS and _LEAST_LINES <= len(segments) <= _MOST_SEGMENTS
-    gutter = _gutter(segments) if split else None
+    gutter = _gutter(segments, prose) if split else None
     if gutter is None:
-        if cut := _band(segments) if split and not depth else None:
+        if cut := _band(segments, prose) if split and not depth else None:
             over, under = ([s for s in segments if (s.box.y < cut) == above] for above in (True, False))
-            return _join_blocks(_columns(over, depth + 1) + _columns(under, depth + 1))
+            return _join_blocks(_columns(over, prose, depth + 1) + _columns(under, prose, depth + 1))
         return _part_tiles(segments)
     crossing = [s for s in segments if s.box.left < gutter - _TOUCHES and s.box.right > gutter + _TOUCHES]
     beside = [s for s in segments if not (s.box.left < gutter - _TOUCHES and s.box.right > gutter + _TOUCHES)]
@@ -183,7 +191,7 @@ def _columns(segments: list[Segment], depth: int) -> list[list[Row]]:
         left = [s for s in band if s.box.right <= gutter + _TOUCHES]
         right = [s for s in band if s.box.right > gutter + _TOUCHES]
         if _side_by_side([s.box for s in left], [s.box for s in right]):
-            blocks += _columns(left, depth + 1) + _columns(right, depth + 1)
+            blocks += _columns(left, prose, depth + 1) + _columns(right, prose, depth + 1)
         elif band:
             blocks.append(_rows(band))
         if stop is not None:
@@ -216,24 +224,26 @@ def _prose(segment: Segment) -> bool:
     return worded >= _PROSE_LETTERS and worded > _PROSE_SHARE * sum(len(word.text) for word in segment.words)
 
 
-def _gutter(segments: list[Segment]) -> float | None:
+def _gutter(segments: list[Segment], prose: Prose) -> float | None:
     """The x of white space between two columns of prose, or None. The right column's left edges give it away."""
-    prose = [segment.box for segment in segments if _prose(segment)]
-    if len(prose) < _LEAST_LINES:
+    lines = [segment.box for segment in segments if id(segment) in prose]
+    if len(lines) < _LEAST_LINES:
         return None
-    edge = min(box.left for box in prose) + _LEAST_COLUMN
-    starts = Counter(round(box.left / _BIN) for box in prose if box.left > edge)
+    lefts, rights = np.array([box.left for box in lines]), np.array([box.right for box in lines])
+    edge = float(lefts.min()) + _LEAST_COLUMN
+    starts = Counter(round(box.left / _BIN) for box in lines if box.left > edge)
     best: tuple[int, float] | None = None
     for place, votes in starts.items():
         if votes + starts[place - 1] < _COLUMN_LINES:
             continue
         x = place * _BIN - _GUTTER
-        left = [box for box in prose if box.right <= x + _BIN]
-        right = [box for box in prose if box.left >= x - _BIN]
-        crossing = sum(box.left < x - _BIN and box.right > x + _BIN for box in prose)
-        if min(len(left), len(right)) < _COLUMN_LINES or crossing > _CROSSING * (len(left) + len(right)):
+        before, behind = rights <= x + _BIN, lefts >= x - _BIN
+        crossing = int(np.count_nonzero((lefts < x - _BIN) & (rights > x + _BIN)))
+        sides = int(np.count_nonzero(before)), int(np.count_nonzero(behind))
+        if min(sides) < _COLUMN_LINES or crossing > _CROSSING * sum(sides):
             continue
-        if not _side_by_side(left, right) or _labels_beside(segments, x):
+        left, right = list(compress(lines, before)), list(compress(lines, behind))
+        if not _side_by_side(left, right) or _labels_beside(segments, prose, x):
             continue
         # Lines of a column fill it: short labels beside a text are a table's first column.
         if median([box.width for box in left]) < _FILLED * (x - min(box.left for box in left)):
@@ -244,7 +254,7 @@ def _gutter(segments: list[Segment]) -> float | None:
     return best[1] if best else None
 
 
-def _band(segments: Sequence[Segment]) -> float | None:
+def _band(segments: Sequence[Segment], prose: Prose) -> float | None:
     """The y of white space across the page, above or below which text surely runs in columns; None without one."""
     ordered = sorted(segments, key=lambda segment: segment.box.top)
     gaps: list[tuple[float, int]] = []
@@ -255,26 +265,26 @@ def _band(segments: Sequence[Segment]) -> float | None:
         bottom = max(bottom, segment.box.bottom)
     for _, place in sorted(gaps, reverse=True)[:_MOST_BANDS]:
         for part in (ordered[:place], ordered[place:]):
-            gutter = _gutter(part)
-            if gutter is not None and _are_full(part, gutter):
+            gutter = _gutter(part, prose)
+            if gutter is not None and _are_full(part, prose, gutter):
                 return ordered[place].box.top
     return None
 
 
-def _are_full(segments: Sequence[Segment], gutter: float) -> bool:
+def _are_full(segments: Sequence[Segment], prose: Prose, gutter: float) -> bool:
     """Whether many lines of prose stand on both sides of the gutter, whose middle ones nearly fill the left column."""
-    prose = [segment.box for segment in segments if _prose(segment)]
-    left = [box for box in prose if box.right <= gutter + _TOUCHES]
-    right = [box for box in prose if box.left >= gutter - _TOUCHES]
+    lines = [segment.box for segment in segments if id(segment) in prose]
+    left = [box for box in lines if box.right <= gutter + _TOUCHES]
+    right = [box for box in lines if box.left >= gutter - _TOUCHES]
     if min(len(left), len(right)) < _BAND_LINES:
         return False
     least = _BAND_FILLED * around(left).width
     return all(median([box.width for box in side]) >= least for side in (left, right))
 
 
-def _labels_beside(segments: Sequence[Segment], x: float) -> bool:
+def _labels_beside(segments: Sequence[Segment], prose: Prose, x: float) -> bool:
     """Whether short labels stand left of x and mostly figures right of it: a table, however many titles it has."""
-    labels = [len(segment.words) for segment in segments if segment.box.right <= x + _BIN and _prose(segment)]
+    labels = [len(segment.words) for segment in segments if segment.box.right <= x + _BIN and id(segment) in prose]
     beyond = [segment.text for segment in segments if segment.box.left >= x - _BIN]
     figures = sum(any(map(str.isdigit, text)) and not any(map(str.isalpha, text)) for text in beyond)
     return figures > _FIGURES * len(beyond) and bool(labels) and median(labels) <= _LABEL_WORDS

@@ -6,6 +6,7 @@ import ctypes
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import pypdfium2.raw as pdfium
@@ -157,10 +158,15 @@ class Drawn:
 def read_objects(page: Any, space: Space, text: bool) -> Drawn:
     """The objects of a loaded PDFium page: of those past the ten thousandth the text alone, without `text` pictures."""
     reader = _Reader(space, text)
-    handle = address(page)
-    for index in range(pdfium.FPDFPage_CountObjects(page)):
-        if thing := _get_object(handle, index):
-            reader.read(thing, index < _MOST_OBJECTS)
+    # One call after another over all objects: some pages draw each letter alone, and a loop's own steps would cost as
+    # much as the calls.
+    things = list(map(_get_object, repeat(address(page)), range(pdfium.FPDFPage_CountObjects(page))))
+    kinds = list(map(_object_type, things))
+    reader.drawn.texts = {thing: at for at, thing in enumerate(things) if kinds[at] == pdfium.FPDF_PAGEOBJ_TEXT}
+    for at, kind in enumerate(kinds[:_MOST_OBJECTS]):
+        if kind != pdfium.FPDF_PAGEOBJ_TEXT and things[at]:
+            reader.order = at
+            reader.read(things[at])
     size = max(space.width * space.height, 1.0)
     reader.drawn.image_share = min(1.0, reader.covered / size)
     reader.drawn.path_share = min(1.0, reader.outlined / size)
@@ -173,7 +179,7 @@ class _Reader:
     def __init__(self, space: Space, text: bool) -> None:
         self.space, self.text = space, text
         self.drawn = Drawn()
-        self.order = 0
+        self.order = self.count = 0
         self.covered = self.outlined = 0.0
         self.bounds = (ctypes.c_float * 4)()
         self.modes = (ctypes.c_int * 2)()
@@ -181,13 +187,13 @@ class _Reader:
         start = ctypes.addressof(self.bounds)
         self.at_bounds = [start + 4 * place for place in range(4)]
 
-    def read(self, thing: int, near: bool, outer: Matrix | None = None, depth: int = 0) -> None:
-        """Note an object; of one that is not `near` only text. `outer`: the matrix of the form that it is in."""
-        kind, self.order = _object_type(thing), self.order + 1
+    def read(self, thing: int, outer: Matrix | None = None, depth: int = 0) -> None:
+        """Note an object. `outer`: the matrix of the form that it is in, whose place in the order all in it have."""
+        kind, self.count = _object_type(thing), self.count + 1
         if kind == pdfium.FPDF_PAGEOBJ_TEXT:
             self.drawn.texts[thing] = self.order
             return
-        if not near or not object_bounds(thing, *self.at_bounds):
+        if not object_bounds(thing, *self.at_bounds):
             return
         box = self.space.rect(*(_move_box(self.bounds, outer) if outer else self.bounds))
         if kind == pdfium.FPDF_PAGEOBJ_PATH:
@@ -200,8 +206,8 @@ class _Reader:
             if self.text and _matrix(thing, ctypes.addressof(self.own)):
                 matrix = _times(tuple(self.own), outer) if outer else tuple(self.own)
                 for index in range(min(_form_objects(thing), _MOST_OBJECTS)):
-                    if self.order < 2 * _MOST_OBJECTS and (inner := _form_object(thing, index)):
-                        self.read(inner, True, matrix, depth + 1)
+                    if self.count < 2 * _MOST_OBJECTS and (inner := _form_object(thing, index)):
+                        self.read(inner, matrix, depth + 1)
 
     def _path(self, thing: int, box: Box, on_page: bool) -> None:
         if not self.text:

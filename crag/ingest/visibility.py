@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pypdfium2.raw as pdfium
@@ -23,6 +23,8 @@ _ALIKE = 24  # of 255: colours closer than this are hard to tell apart
 _WHITE = 240  # of 255: what is as light as this is lost on paper
 _FAINT = 24  # of 255: less cover than this leaves hardly a mark
 _NO_FILL, _NO_PAINT = (1, 5), (3, 7)  # render modes: an outline alone; not painted, or a clip alone
+Paint = tuple[tuple[int, int, int] | None, int]
+"""The colour of a text, None where fill and outline differ or a pattern fills it; and how much it covers, 0..255."""
 _MOST_CHECKS = 200_000  # of a word and an area, on one page
 
 
@@ -51,10 +53,13 @@ def _leave_out(found: PageWords, textpage: Any, space: Space, drawn: Drawn, text
     words = sorted([*text.words, *text.doubles], key=lambda word: word.first) if text.doubles else text.words
     handle = objects.address(textpage)
     things = [objects.text_object(handle, word.first) or 0 for word in words]
-    unpainted = {thing for thing in {*things, *drawn.texts} if thing and not _is_painted(thing)}
+    # Where letters are drawn one by one, only the first of each word is looked at.
+    looked = {*things, *drawn.texts} if len(drawn.texts) <= len(words) else set(things)
+    paints = {thing: _read_paint(thing) for thing in looked if thing}
+    unpainted = {thing for thing, (_, cover) in paints.items() if cover < _FAINT}
     if unpainted:
         unpainted -= _twins(unpainted, drawn.texts)
-    lost = _lost_on_ground(words, things, drawn)
+    lost = _lost_on_ground(words, things, drawn, paints)
     if not unpainted and not lost:
         hidden: list[Word] = []
     else:
@@ -74,10 +79,13 @@ def _leave_out(found: PageWords, textpage: Any, space: Space, drawn: Drawn, text
     found.unseen = sum(_says(word) and not _beside(word, keys) for word in gone)
 
 
-def _is_painted(thing: int) -> bool:
-    """Whether a text object leaves a mark on white paper or on a ground: it is painted, and not transparent."""
+def _read_paint(thing: int) -> Paint:
+    """How a text object is painted: not at all if it is a clip alone, or its render mode says so."""
     mode = objects.render_mode(thing)
-    return mode not in _NO_PAINT and objects.colour_of(thing, stroke=mode in _NO_FILL)[1] >= _FAINT
+    if mode in _NO_PAINT:
+        return None, 0
+    colour, cover = objects.colour_of(thing, stroke=mode in _NO_FILL)
+    return colour if mode in (0, *_NO_FILL) else None, cover
 
 
 def _twins(hidden: Iterable[int], texts: Iterable[int]) -> set[int]:
@@ -95,7 +103,9 @@ def _corner(thing: int) -> tuple[int, ...]:
     return tuple(round(value) if abs(value) < 1e6 else 0 for value in bounds)
 
 
-def _lost_on_ground(words: Sequence[Word], things: Sequence[int], drawn: Drawn) -> set[int]:
+def _lost_on_ground(
+    words: Sequence[Word], things: Sequence[int], drawn: Drawn, paints: Mapping[int, Paint]
+) -> set[int]:
     """The places of words that something drawn later covers, or whose colour is that of what they stand on."""
     ranked = sorted((word.box.y, place) for place, word in enumerate(words))
     grounds: dict[int, Area] = {}
@@ -111,15 +121,12 @@ def _lost_on_ground(words: Sequence[Word], things: Sequence[int], drawn: Drawn) 
             if not left <= words[place].box.x <= right:
                 continue
             order = drawn.texts.get(things[place])
-            if order is None or area.order < order:
+            if order is None or area.order <= order:
                 grounds[place] = area
             elif area.covers:
                 lost.add(place)
-    colours: dict[int, tuple[int, int, int] | None] = {}
     for place, thing in enumerate(things):
-        if thing and thing not in colours:
-            colours[thing] = _paint(thing)
-        colour, ground = colours.get(thing), grounds.get(place)
+        colour, ground = paints[thing][0] if thing else None, grounds.get(place)
         if colour is None or place in lost:
             continue
         if ground is None:
@@ -128,14 +135,6 @@ def _lost_on_ground(words: Sequence[Word], things: Sequence[int], drawn: Drawn) 
         elif ground.colour is not None and all(abs(a - b) < _ALIKE for a, b in zip(colour, ground.colour, strict=True)):
             lost.add(place)
     return {place for place in lost if not _is_symbol(words[place])}
-
-
-def _paint(thing: int) -> tuple[int, int, int] | None:
-    """The one colour that a text object is painted in; None where fill and outline differ, or it is not painted."""
-    mode = objects.render_mode(thing)
-    if mode in _NO_PAINT or mode not in (0, *_NO_FILL):
-        return None
-    return objects.colour_of(thing, stroke=mode in _NO_FILL)[0]
 
 
 def _without(
