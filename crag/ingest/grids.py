@@ -155,14 +155,18 @@ def _placed(
         return None, None, set()
     lefts = _edges([cell.left for cell in cells])
     parts = [list(_part_row(row)) for row in filled if row]
-    goes_on = last is not None and len(last.lefts) == len(lefts)
-    goes_on = goes_on and all(abs(one - other) < _SNAP for one, other in zip(last.lefts, lefts, strict=True))
-    table = read_grid(_grid_cells(parts, lefts), last.table if goes_on and last is not None else None)
+    before = last.table if last is not None and _are_alike(last.lefts, lefts) else None
+    table = read_grid(_grid_cells(parts, lefts), before)
     amounts = sum(is_value(" ".join(word.text for word in own)) for row in filled for _, own in row[1:])
     named = sum(map(bool, table.header)) > 1
     if not named and amounts > _AMOUNTS * sum(len(row) - 1 for row in filled if row):
         return None, None, set()  # shaded amounts, whose header stands above: they are read by their places
     return PlacedTable(frame, _lay_table(table)), RuledGrid(table, tuple(lefts)), used
+
+
+def _are_alike(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether the columns of two tables have the same left edges."""
+    return len(one) == len(other) and all(abs(left - right) < _SNAP for left, right in zip(one, other, strict=True))
 
 
 def _edges(places: Sequence[float]) -> list[float]:

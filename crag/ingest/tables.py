@@ -275,8 +275,8 @@ def _table(
             table.lines.append([Piece(f"{group}, "), *_format_row(columns, cells[:1], cells[1:])])
         elif line.data and beside is not None and _has_two_labels(cells, beside):
             group = cells[0].text
-            first, *rest = _format_row(columns, cells[1:2], cells[2:])
-            table.lines.append([Piece(group, cells[0]), Piece(", "), first, *rest])
+            own = _format_row(columns, cells[1:2], cells[2:])
+            table.lines.append([Piece(group, cells[0]), Piece(", "), *own])
         elif line.data:
             bare = is_value(cells[0].text) and (not columns or cells[0].box.left > columns[0].box.left - _BESIDE)
             label = 0 if bare else 1
