@@ -16,18 +16,7 @@ _POOR = re.compile(
     r"\(anonymous\)|none|null|unknown|scan\w*|page \d+|print|cover|form)$",
     re.IGNORECASE,
 )
-_BOILERPLATE = re.compile(
-    r"united states|securities and exchange|washington,|^form\b|table of contents|^\(?mark one|pursuant to|"
-    r"commission file|^or$|^https?:|^www\.|exact name",
-    re.IGNORECASE,
-)
-_PERIOD = re.compile(
-    r"\b(?:for\s+the\s+)?(fiscal\s+year|year|quarterly\s+period|quarter|transition\s+period)\s+end(?:ed|ing)\s*+:?\s*+"
-    r"([A-Z][a-z]+\.?\s+\d{1,2},?\s+\d{4})",
-    re.IGNORECASE,
-)
-_FORM = re.compile(r"\bform\s+(10-?[kq]|8-?k|20-?f|6-?k|s-1|def\s?14a)\b", re.IGNORECASE)
-_REGISTRANT = re.compile(r"exact\s+name\s+of\s+(?:the\s+)?registrant", re.IGNORECASE)
+_NO_TITLE = re.compile(r"table of contents|^https?:|^www\.", re.IGNORECASE)
 
 
 def readable_stem(name: str) -> str:
@@ -45,7 +34,7 @@ def document_title(
     as a web page's is. `subject`: what the document's form says that it is about; forms of one kind share their title.
     """
     stem = readable_stem(name)
-    title = _registrant(lines) or _metadata(metadata, stem) or _largest(lines)
+    title = _metadata(metadata, stem) or _largest(lines)
     if title and subject:
         title = f"{_cut(title, LONGEST_TITLE - len(subject) - 3)} – {subject}"
     if not title:
@@ -102,19 +91,4 @@ def _largest(lines: Sequence[tuple[str, float]]) -> str:
 
 def _says(text: str) -> bool:
     lettered = sum(character.isalpha() for character in text) >= 4
-    return lettered and not _BOILERPLATE.search(text) and not FUNCTION_WORDS.issuperset(words(text))
-
-
-def _registrant(lines: Sequence[tuple[str, float]]) -> str:
-    """Company, form and period of a filing, from the cover page that such filings share; "" for other documents."""
-    at = next((i for i, (text, _) in enumerate(lines) if _REGISTRANT.search(text)), None)
-    if at is None:
-        return ""
-    company = next((t for t, _ in reversed(lines[max(0, at - 3) : at]) if _says(t) and len(t) < 80), "")
-    cover = " ".join(text for text, _ in lines)
-    form = _FORM.search(cover)
-    period = _PERIOD.search(cover)
-    parts = [company, f"Form {form.group(1).upper()}" if form else ""]
-    if period:
-        parts.append(f"{' '.join(period.group(1).lower().split())} ended {' '.join(period.group(2).split())}")
-    return ", ".join(part for part in parts if part) if company else ""
+    return lettered and not _NO_TITLE.search(text) and not FUNCTION_WORDS.issuperset(words(text))
