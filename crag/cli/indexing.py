@@ -76,6 +76,9 @@ def index(
             if isinstance(event, ev.IngestStep):
                 output.progress(f"{event.name}: {step_text(event)}")
                 continue
+            if event.attached_to:
+                counts[_show(event, event.name, output)] += 1
+                continue
             file = started.popleft()  # one result a file, in the order they started
             if isinstance(event, ev.DocumentAdded | ev.DuplicateFound):
                 path, at = os.path.abspath(file), modified[file]

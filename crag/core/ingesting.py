@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from crag.core.errors import Reason
 from crag.core.tables import Table
@@ -57,11 +57,19 @@ class Page:
     cuts: tuple[Cut, ...] | None = None
 
 
+class Attachment(NamedTuple):
+    """A file that came in another one, as an e-mail's attachments do."""
+
+    name: str
+    data: bytes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedDocument:
     """All pages of a file, its best title, what kind of file it is, and what a person should know about the reading.
 
-    `published`: the date that it says of itself, as exact as it does (ISO 8601); empty: none.
+    `published`: the date that it says of itself, as exact as it does (ISO 8601); empty: none. `properties` as a
+    `Document`'s. `attachments` are documents of their own.
     """
 
     title: str
@@ -69,13 +77,16 @@ class ParsedDocument:
     warnings: tuple[str, ...] = ()
     kind: Media = "pdf"
     published: str = ""
+    properties: tuple[tuple[str, str], ...] = ()
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FileEvent:
-    """`name`: of the file, as it was given."""
+    """`name`: of the file, as it was given. `attached_to`: the file that it came in, which was given."""
 
     name: str
+    attached_to: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

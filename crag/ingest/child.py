@@ -17,14 +17,16 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
+from crag.core.ingesting import Attachment
 from crag.core.tables import dump_tables
 from crag.ingest.chunking import cut_page
 from crag.ingest.files import READERS, FileError
 from crag.ingest.sections import ComposedPage
 
-Reader = Callable[[bytes, dict[str, Any]], Iterator[dict[str, Any] | ComposedPage]]
-"""Reads a file as the job says: first a message of how many `pages` it has, its `title`, and, where it says so, when it
-was `published`; then its pages, numbered from 1. Raises FileError for what is wrong with the file.
+Reader = Callable[[bytes, dict[str, Any]], Iterator[dict[str, Any] | ComposedPage | Attachment]]
+"""Reads a file as the job says: first a message of how many `pages` it has, its `title`, its `properties`, and,
+where it says so, when it was `published`; then its pages, numbered from 1, and what is attached to it. Raises FileError
+for what is wrong with the file.
 """
 
 _MOST_PIXELS = 12_000_000
@@ -81,7 +83,7 @@ def _read(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
     """All pages, each sent as soon as it is read."""
     pages = 0
     for message in read_messages(data, job):
-        _send(out, message)
+        _send(out, message, message.pop("data", b""))
         if "page" in message:
             pages += 1
             _allow(job, pages)
@@ -93,7 +95,10 @@ def read_messages(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
     module, name = READERS[job["media"]].split(":")
     read: Reader = getattr(importlib.import_module(module), name)
     for item in read(data, job):
-        yield page_message(item) if isinstance(item, ComposedPage) else item
+        if isinstance(item, Attachment):
+            yield {"attachment": item.name, "data": item.data}
+        else:
+            yield page_message(item) if isinstance(item, ComposedPage) else item
 
 
 def page_message(page: ComposedPage) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from io import BytesIO
 from typing import Any
 
 from crag.ingest.files import FileError, check_container, translate_errors
+from crag.ingest.properties import office_properties
 from crag.ingest.sections import Block, ComposedPage, fill_pages, messages, write_table
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -51,9 +52,9 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
         related = {rel.reltype.rpartition("/")[2]: rel.target_part for rel in main.rels.values() if not rel.is_external}
         body = _Body(_styles(related.get("styles")), _notes(related))
         found = list(fill_pages(_with_headings(list(body.blocks(main.element.body)))))
-        title = package.core_properties.title
+        about = office_properties(data)
         notes |= {"deleted": body.deleted, "comments": _comments(related.get("comments"))}
-    yield from messages(found, job, title, notes)
+    yield from messages(found, job, about.get("title", ""), notes, properties=about)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,11 +61,14 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
         source = decode_text(data)
         root, deep = parse_page(source)
         title, date, blocks = find_title(root), find_date(root), list(walk_page(root))
+        stated = find_meta(root)
+        about = {name: squeeze(stated.get(name) or "") for name in ("author", "keywords")}
+        about["created"] = date if about["author"] else ""
         if not deep and len(source) <= _MOST_CHARACTERS:
             blocks = _keep_main(blocks, find_main_text(root))
     if deep and not any(block.text for block in blocks):
         raise FileError("damaged", "it is nested too deeply")
-    yield from messages(fill_pages(blocks), job, title, {"deep": deep}, date)
+    yield from messages(fill_pages(blocks), job, title, {"deep": deep}, date, about)
 
 
 def parse_page(source: str) -> tuple[Any, bool]:
@@ -81,6 +84,11 @@ def parse_page(source: str) -> tuple[Any, bool]:
     except etree.ParserError as error:
         raise FileError("no text") from error
     return root, any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log)
+
+
+def read_html_blocks(source: str) -> Iterator[Block]:
+    """The headings, paragraphs and tables of a web page, or of a part of one, without looking for its main text."""
+    return walk_page(parse_page(source)[0]) if source.strip() else iter(())
 
 
 def find_title(root: Any) -> str:

@@ -7,6 +7,7 @@ from io import BytesIO
 from typing import Any
 
 from crag.ingest.files import check_container, translate_errors
+from crag.ingest.properties import office_properties
 from crag.ingest.sections import Block, ComposedPage, messages, write_table
 
 _MOST_CATEGORIES = 500
@@ -37,11 +38,11 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
             if spoken is not None and spoken.text.strip():
                 pages.append(ComposedPage(len(pages) + 1, 0.0, 0.0, place=f"notes of slide {number}"))
                 pages[-1].write(Block(text=_clean(spoken.text)))
-        title = package.core_properties.title
+        about = office_properties(data)
         comments = sum(name.startswith("ppt/comments/") for name in names)
         pages = pages if any(page.text or page.unseen for page in pages) else []
         notes |= {"hidden slides": hidden, "comments": comments}
-    yield from messages(pages, job, title, notes)
+    yield from messages(pages, job, about.get("title", ""), notes, properties=about)
 
 
 def _shapes(shapes: Any, size: tuple[int, int], page: ComposedPage, title: Any) -> Iterator[Block]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 from crag.core.tables import BESIDE, Cell, Row, Table, place_sections
@@ -177,7 +178,12 @@ def _cut_long(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def messages(
-    found: Iterable[ComposedPage], job: Mapping[str, Any], title: str, notes: Mapping[str, Any], published: str = ""
+    found: Iterable[ComposedPage],
+    job: Mapping[str, Any],
+    title: str,
+    notes: Mapping[str, Any],
+    published: str = "",
+    properties: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[dict[str, Any] | ComposedPage]:
     """What a reader yields of these pages. Raises FileError for none, and for more than are read."""
     pages = list(found)
@@ -187,5 +193,6 @@ def messages(
         raise FileError("pages", str(len(pages)))
     opening = next((text for _, text in pages[0].headings), "")
     pages[0].largest = [(opening, 1.0)] if opening else []
-    yield {"pages": len(pages), "title": title, "notes": dict(notes), "published": published}
+    said = {"title": title, "notes": dict(notes), "published": published, "properties": dict(properties)}
+    yield {"pages": len(pages), **said}
     yield from pages

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any
 
 from crag.ingest.files import check_container, translate_errors
+from crag.ingest.properties import office_properties
 from crag.ingest.sections import Block, ComposedPage, TableText, messages, names_columns, squeeze
 from crag.text.encodings import guess_encoding
 
@@ -118,12 +119,16 @@ class _Limits:
 
 
 def _messages(
-    pages: Sequence[ComposedPage], job: Mapping[str, Any], title: str, notes: dict[str, Any], limits: _Limits
+    pages: Sequence[ComposedPage],
+    job: Mapping[str, Any],
+    about: Mapping[str, str],
+    notes: dict[str, Any],
+    limits: _Limits,
 ) -> Iterator[dict[str, Any] | ComposedPage]:
     """The first pages, as many as are read, with a note where they end."""
     most = int(job["max_pages"])
     notes["cut"] = pages[most - 1].place if len(pages) > most else limits.cut
-    yield from messages(pages[:most], job, title, notes)
+    yield from messages(pages[:most], job, about.get("title", ""), notes, properties=about)
 
 
 # Excel workbooks
@@ -152,8 +157,8 @@ def read_xlsx(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Com
             pages += sheet_pages(rows.cells(), f"sheet {sheet.title}", len(pages) + 1)
             notes["hidden rows"] = notes.get("hidden rows", 0) + rows.hidden
             notes["hidden columns"] = notes.get("hidden columns", 0) + len(rows.hidden_columns)
-        title = workbook.properties.title or ""
-    yield from _messages(pages, job, title, notes, limits)
+        about = office_properties(data)
+    yield from _messages(pages, job, about, notes, limits)
 
 
 class _Rows:
@@ -259,7 +264,7 @@ def read_csv(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Comp
     """The rows in pages of some hundred. Raises FileError where there are none."""
     limits = _Limits(job, math.inf)
     pages = islice(sheet_pages(_limit(_csv_rows(guess_encoding(data), limits), limits), ""), int(job["max_pages"]) + 1)
-    yield from _messages(list(pages), job, "", {}, limits)
+    yield from _messages(list(pages), job, {}, {}, limits)
 
 
 def _limit(rows: Iterator[tuple[int, list[str]]], limits: _Limits) -> Iterator[tuple[int, list[str]]]:

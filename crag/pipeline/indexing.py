@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ import numpy as np
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, CragError, InputError, NotFoundError
 from crag.core.ingesting import (
+    Attachment,
     DocumentAdded,
     DocumentFailed,
     DocumentRefreshed,
@@ -29,7 +31,7 @@ from crag.core.ingesting import (
 from crag.core.protocols import Embedder
 from crag.core.types import Chunk, Document
 from crag.ingest.chunking import chunk_document
-from crag.ingest.files import content_id, record_of, safe_name
+from crag.ingest.files import attached_name, content_id, record_of, safe_name
 from crag.ingest.reader import read_document
 from crag.runtime.fair_queue import FairQueue
 from crag.storage.library import Library
@@ -39,6 +41,8 @@ EMBED_BATCH = 16
 batches take no less of a processor."""
 AHEAD = 2
 """Files read ahead of the one that is being embedded."""
+_MOST_LEVELS = 10
+"""E-mails that lie in one another, which are opened."""
 _EARLIER = 20
 """The most ids that are kept of documents in whose place one came."""
 
@@ -51,9 +55,14 @@ Read = Callable[[bytes, str], ParsedDocument]
 
 @dataclass(kw_only=True)
 class Original:
-    """A file's bytes, and what is made of them: of a plain file, a new document."""
+    """A file's bytes, and what is made of them: of a plain file, a new document.
+
+    Of an attachment, `attached_to` names the file that it came in, and `level` counts the files around it.
+    """
 
     data: bytes
+    attached_to: str = ""
+    level: int = 0
 
     def read(self, name: str, read: Read) -> ParsedDocument:
         """Its pages, by `read`. Raises what that does."""
@@ -122,6 +131,7 @@ class _Again:
 
     name: str
     id: str
+    attached_to: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,12 +159,13 @@ class Indexer:
         if not 0 <= self.confidence <= 1:
             raise InputError(f"A confidence of {self.confidence:g} is not between 0 and 1.", "Give one from 0 to 1.")
         pending = iter(files)
+        attached = deque[tuple[str, Load]]()
         window: list[_Reading | _Again | Ended] = []
         started: set[str] = set()
         with ThreadPoolExecutor(max_workers=AHEAD, thread_name_prefix="crag-read") as pool:
             try:
                 while True:
-                    while len(window) < AHEAD and (given := next(pending, None)) is not None:
+                    while len(window) < AHEAD and (given := attached.popleft() if attached else next(pending, None)):
                         window.append(self._begin(*given, pool, started))
                         del given  # it holds the file
                     if not window:
@@ -162,9 +173,9 @@ class Indexer:
                         return
                     current = window.pop(0)
                     if isinstance(current, _Reading):
-                        yield from self._finish(current)
+                        yield from self._finish(current, attached)
                     elif isinstance(current, _Again):
-                        yield _report_duplicate(current, self.library)
+                        yield replace(_report_duplicate(current, self.library), attached_to=current.attached_to)
                     else:
                         yield current
             except BaseException:
@@ -189,9 +200,9 @@ class Indexer:
                 name=label, message=f"{label} can't be opened: {reason}.", remedy="Check the path and its permissions."
             )
         if known is not None:
-            return DuplicateFound(name=label, document=known)
+            return DuplicateFound(name=label, document=known, attached_to=original.attached_to)
         if identity in started:
-            return _Again(name=label, id=identity)
+            return _Again(name=label, id=identity, attached_to=original.attached_to)
         started.add(identity)
         reading = _Reading(name=label, original=original, id=identity)
         reading.result = pool.submit(self._read, reading)
@@ -217,8 +228,8 @@ class Indexer:
         finally:
             reading.progress.put(None)
 
-    def _finish(self, reading: _Reading) -> Iterator[IngestEvent]:
-        """Follows the reading, then embeds and stores."""
+    def _finish(self, reading: _Reading, attached: deque[tuple[str, Load]]) -> Iterator[IngestEvent]:
+        """Follows the reading, then embeds and stores. Its attachments are to be read next."""
         assert reading.result is not None
         while (progress := reading.progress.get()) is not None:
             yield progress
@@ -244,10 +255,31 @@ class Indexer:
             )
             matrix = np.concatenate(vectors) if vectors else np.zeros((0, self.embedder.dimension), np.float32)
             ended = reading.original.stored(self.library, document, parsed, chunks, matrix)
+            attached.extend(_loads(parsed.attachments, reading))
         except CragError as error:
             ended = reading.original.failed(reading.name, error)
         reading.original.data = b""
-        yield ended
+        yield replace(ended, attached_to=reading.original.attached_to)
+
+
+def _loads(attachments: Iterable[Attachment], reading: _Reading) -> Iterator[tuple[str, Load]]:
+    """The attachments of a file that was read, as files to be added."""
+    source, level = reading.original.attached_to or reading.name, reading.original.level + 1
+    for attachment in attachments:
+        name = attached_name(attachment.name, reading.name)
+        if level > _MOST_LEVELS:
+            message = f"{name} lies in {level} e-mails, one in another; {_MOST_LEVELS} of them are opened."
+            failed = DocumentFailed(
+                name=name, message=message, remedy="Save it from its e-mail, and add that file.", attached_to=source
+            )
+            yield name, partial(_given, failed)
+        else:
+            original = Original(data=attachment.data, attached_to=source, level=level)
+            yield name, partial(_given, original)
+
+
+def _given(given: Original | Ended) -> Original | Ended:
+    return given
 
 
 def _find_stored(library: Library, identity: str) -> Document | None:

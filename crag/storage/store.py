@@ -202,7 +202,8 @@ def document_of(record: str, model: str) -> Document:
     """A document as it was stored. `model` stands apart: it changes when all is embedded again."""
     values = json.loads(record)
     lists = {name: tuple(values.get(name, ())) for name in ("warnings", "earlier")}
-    return Document(**{**values, "model": model, **lists})
+    properties = tuple((name, said) for name, said in values.get("properties", ()))
+    return Document(**{**values, "model": model, "properties": properties, **lists})
 
 
 def pack(lines: Sequence[LineBox]) -> str:

@@ -104,12 +104,18 @@ class Progress:
 
     @property
     def total(self) -> int:
-        return max(len(self.names), len(self.results) + (self.step is not None))
+        attached = len(self.results) - self.ended
+        return max(len(self.names) + attached, len(self.results) + (self.step is not None))
+
+    @property
+    def ended(self) -> int:
+        """How many of the files that were given have a result; what came attached to them stands between these."""
+        return sum(not result.attached_to for result in self.results)
 
     @property
     def waiting(self) -> Sequence[str]:
         """The files behind the one under way."""
-        return self.names[len(self.results) + 1 :]
+        return self.names[self.ended + 1 :]
 
     def share(self) -> float:
         """How much is done, 0..1, by the files' sizes: reading a file is half of it, indexing the other."""
@@ -202,7 +208,7 @@ def describe(progress: Progress, label: str, now: float | None = None) -> tuple[
     if progress.total > 1:
         left = progress.seconds_left(now)
         lead = _lead(progress, f"{len(progress.results):,} of ") + (f" · {left_text(left)}" if left is not None else "")
-    at, step = len(progress.results), progress.step
+    at, step = progress.ended, progress.step
     name = step.name if step else progress.names[at] if at < len(progress.names) else label
     waits = "updating the search index" if 0 < len(progress.names) <= at else "starting"
     said = step_text(step) if step else waits

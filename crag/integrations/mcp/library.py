@@ -237,7 +237,8 @@ FilePath = Annotated[
 async def add_document(
     call: CurrentCall, name: FileName, text: Text = "", base64: Base64 = "", confidence: Confidence = 1.0
 ) -> Annotated[CallToolResult, AddResult]:
-    """Adds a document to the library: PDF, Word, PowerPoint, Excel, CSV, HTML, Markdown, text or an image. It can be
+    """Adds a document to the library: PDF, Word, PowerPoint, Excel, OpenDocument, RTF, EPUB, CSV, HTML, Markdown,
+    text, an image, or an e-mail, whose attachments become documents of their own. It can be
     searched as soon as this returns. The same content is never there twice."""
     return await add_file(call, name, text, base64, confidence=confidence)
 
@@ -261,9 +262,10 @@ async def add_file(
 
     async with aclosing(call.follow(begin())) as events:
         async for event in events:
-            ended = event
             if isinstance(event, IngestStep):
                 await call.report(f"{step_text(event).capitalize()}.")
+            elif not event.attached_to:
+                ended = event
     match ended:
         case DocumentAdded():
             return _result("added", ended.document)
