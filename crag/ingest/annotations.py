@@ -109,7 +109,7 @@ def write_notes(page: ComposedPage, notes: Sequence[Note]) -> None:
     for note in notes:
         start = page.write(Block(text=note.text))
         left, top, right, bottom = (round(value, 2) for value in note.box)
-        page.lines.append((start, len(page.text), left, top, right, bottom, 1.0))
+        page.lines.append((start, len(page.text), left, top, right, bottom, 1.0, page.number))
     if notes:
         page.scanned = page.pictured = False
 
@@ -117,36 +117,29 @@ def write_notes(page: ComposedPage, notes: Sequence[Note]) -> None:
 def _field_words(form: Any, annotation: Any, box: Box, printed: Sequence[Word]) -> Iterator[Word]:
     """What a field shows, after its name where no label is printed beside it."""
     kind = pdfium.FPDFAnnot_GetFormFieldType(form, annotation)
-    if kind in _TICKS:
-        text = _TICKED[_is_ticked(form, annotation)]
-    elif kind in _CHOICES:
-        text = ", ".join(_chosen(form, annotation)) or _text(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
-    elif kind == pdfium.FPDF_FORMFIELD_TEXTFIELD and not (
-        pdfium.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD
-    ):
-        text = _text(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
-    else:
-        return
-    if not text.strip():
-        return
-    if not any(_labels(word.box, box, ticks=kind in _TICKS) for word in printed):
-        name = _text(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation)
-        plain = _text(pdfium.FPDFAnnot_GetFormFieldName, form, annotation).rpartition(".")[2]
-        name = name or (plain if _NAME.fullmatch(plain) else "")
-        text = f"{name.rstrip(' :')}: {text}" if name else text
-    yield from _laid(text, box)
-
-
-def _is_ticked(form: Any, annotation: Any) -> bool:
-    """Whether a box is ticked, or a button is the chosen one of its group. Some programs write the value alone."""
-    if pdfium.FPDFAnnot_IsChecked(form, annotation):
-        return True
     value = _text(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
-    own = _text(pdfium.FPDFAnnot_GetFormFieldExportValue, form, annotation)
-    state = _string(annotation, b"AS")
-    if state and own:
-        return False
-    return value not in _OFF and own in ("", value) and pdfium.FPDFAnnot_GetFormControlCount(form, annotation) < 2
+    if kind in _TICKS:
+        value = _tick(form, annotation, value)
+    elif kind in _CHOICES:
+        value = ", ".join(_chosen(form, annotation)) or value
+    elif kind != pdfium.FPDF_FORMFIELD_TEXTFIELD or (pdfium.FPDFAnnot_GetFormFieldFlags(form, annotation) & _PASSWORD):
+        return
+    if value:
+        name = "" if _is_labelled(box, printed, ticks=kind in _TICKS) else _name(form, annotation, box, printed)
+        yield from _laid(f"{name}: {value}" if name else value, box)
+
+
+def _tick(form: Any, annotation: Any, value: str) -> str:
+    """Whether a box is ticked or a button pressed: as it looks, or, without a look, by the `value` of the field.
+
+    Of a group of buttons without looks the first shows the value: nothing says whose it is.
+    """
+    if state := _string(annotation, b"AS"):
+        return _TICKED[state not in _OFF]
+    if pdfium.FPDFAnnot_GetFormControlCount(form, annotation) < 2:
+        return _TICKED[value not in _OFF]
+    first = pdfium.FPDFAnnot_GetFormControlIndex(form, annotation) == 0
+    return value if first and value not in _OFF else _TICKED[False]
 
 
 def _chosen(form: Any, annotation: Any) -> list[str]:
@@ -156,12 +149,23 @@ def _chosen(form: Any, annotation: Any) -> list[str]:
     return [_text(pdfium.FPDFAnnot_GetOptionLabel, form, annotation, at) for at in chosen]
 
 
-def _labels(word: Box, box: Box, *, ticks: bool) -> bool:
-    """Whether a printed word stands where a field's label does: left of it, above it, or right of what is ticked."""
-    if _same_line(word, box):
-        gap = word.left - box.right if word.x > box.right else box.left - word.right
-        return gap < _BESIDE and (ticks or word.x < box.left)
-    return word.shared(box) > 0 and -_INSET <= box.top - word.bottom <= _ABOVE
+def _is_labelled(box: Box, printed: Sequence[Word], *, ticks: bool) -> bool:
+    """Whether something is printed where a field's label stands: left of it, or on either side of what is ticked."""
+    for word in (each.box for each in printed if _same_line(each.box, box)):
+        gap = word.left - box.right if word.x > box.x else box.left - word.right
+        if gap < _BESIDE and (ticks or word.x < box.left):
+            return True
+    return False
+
+
+def _name(form: Any, annotation: Any, box: Box, printed: Sequence[Word]) -> str:
+    """What a field is called, unless it stands below those words."""
+    above = [each for each in printed if each.box.shared(box) > 0 and -_INSET <= box.top - each.box.bottom <= _ABOVE]
+    said = _text(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation).rstrip(" :")
+    if said:
+        return "" if said.casefold() in " ".join(each.text for each in above).casefold() else said
+    own = _text(pdfium.FPDFAnnot_GetFormFieldName, form, annotation).rpartition(".")[2]
+    return own if not above and _NAME.fullmatch(own) else ""
 
 
 def _same_line(word: Box, box: Box) -> bool:

@@ -187,6 +187,8 @@ def _packed(data: bytes) -> Media | None:
     listed = _directory(data)
     if b"META-INF/container.xml" in listed:
         return "epub"
+    if b"[Content_Types].xml" not in listed:
+        return None
     return next((media for part, media in _PARTS.items() if part in listed), None)
 
 

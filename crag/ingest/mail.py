@@ -30,6 +30,8 @@ _MOST_PARTS, _MOST_LEVELS = 2_000, 20
 _MOST_HEADER = 2_000
 _ABOUT = "About this e-mail"
 _WESTERN = frozenset({"ascii", "us-ascii", "iso-8859-1", "latin1", "latin-1", "windows-1252", "cp1252", "iso-8859-15"})
+_WIDE = (b"\xff\xfe", b"\xfe\xff")
+"""How texts begin that have zeros in them."""
 _OPENS, _CLOSES = "\ue000", "\ue001"
 """Stand around what a page quotes, while it is walked through."""
 _QUOTES = (
@@ -177,6 +179,7 @@ def _text(part: EmailMessage) -> str:
         except UnicodeDecodeError:
             text = data.decode("cp1252", "replace")
     else:
+        data = data if said.startswith("utf-16") or data.startswith(_WIDE) else data.replace(b"\0", b"")
         text = decode_text(data, f"charset={said}".encode("ascii", "ignore") if said else b"")
     return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "").translate({0xE000: None, 0xE001: None})
 

@@ -38,7 +38,8 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
             if spoken is not None and spoken.text.strip():
                 pages.append(ComposedPage(len(pages) + 1, 0.0, 0.0, place=f"notes of slide {number}"))
                 pages[-1].write(Block(text=_clean(spoken.text)))
-        about = office_properties(data)
+        if about := office_properties(data):
+            about["slides"] = str(len(presentation.slides))
         comments = sum(name.startswith("ppt/comments/") for name in names)
         pages = pages if any(page.text or page.unseen for page in pages) else []
         notes |= {"hidden slides": hidden, "comments": comments}

@@ -30,7 +30,7 @@ NAMES: Mapping[str, str] = {
 }
 """A property by the name of the element that says it, without its namespace."""
 _DAY = re.compile(r"[12]\d{3}(?:-\d\d(?:-\d\d)?)?(?!\d)")
-_COUNT = re.compile(rb"<(?:\w+:)?(Pages|Slides)>([1-9]\d{0,5})<")
+_PAGES = re.compile(rb"<(?:\w+:)?Pages>([1-9]\d{0,5})<")
 
 
 def parse(data: bytes) -> Any:
@@ -62,15 +62,15 @@ def office_properties(data: bytes) -> dict[str, str]:
     with zipfile.ZipFile(BytesIO(data)) as file:
         parts = {name: file.read(name) for name in ("docProps/core.xml", "docProps/app.xml") if name in file.namelist()}
     found = stated(parse(core)) if (core := parts.get("docProps/core.xml")) else {}
-    if found and (counted := _COUNT.search(parts.get("docProps/app.xml", b""))):
-        found[counted[1].decode().lower()] = counted[2].decode()
+    if found and (counted := _PAGES.search(parts.get("docProps/app.xml", b""))):
+        found["pages"] = counted[1].decode()
     return found
 
 
 _ABOUT = "Document properties"
 _SAID: Mapping[str, str] = {
     "author": "The author of this document is {}, who wrote it.",
-    "created": "It was created on {}.",
+    "created": "This document was created on {}.",
     "modified": "It was last modified on {}.",
     "pages": "It has {}.",
     "slides": "It has {}.",

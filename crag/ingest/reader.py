@@ -59,6 +59,8 @@ def remarks(notes: Mapping[str, Any]) -> Iterator[str]:
         yield f"Only its first part is read: what follows {str(cut)[:120]} is over the limits."
 
 
+_NOTHING = frozenset(("", "anonymous", "(anonymous)", "unspecified", "unknown", "none", "null", "untitled"))
+"""What programs write where nobody said anything."""
 _MOST_PROPERTIES, _MOST_PROPERTY, _MOST_NAME = 20, 300, 120
 _TITLED: Collection[Media] = ("html", "email", "epub")
 """Kinds whose files name themselves better than their file's names do."""
@@ -149,7 +151,7 @@ def _properties(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in list(raw.items())[:_MOST_PROPERTIES]:
         said = " ".join(_clean(str(value)).split())[:_MOST_PROPERTY]
         said.encode("utf-8")
-        if said and (name not in DATES or days_in(said)):
+        if said.lower() not in _NOTHING and (name not in DATES or days_in(said)):
             yield _clean(str(name))[:_MOST_NAME], said
 
 

@@ -174,5 +174,7 @@ def test_a_workbook_with_a_part_named_like_a_word_documents_is_a_workbook() -> N
 def test_locked_and_old_office_files_say_so() -> None:
     with pytest.raises(EncryptedError, match=r"a\.xlsx is locked with a password"):
         read_document(OLD + "EncryptedPackage".encode("utf-16-le"), "a.xlsx", CONFIG)
-    with pytest.raises(UnknownMediaError, match=r"older than 2007, which is not read here.*add that file: PDF, Word document"):
+    with pytest.raises(
+        UnknownMediaError, match=r"older than 2007, which is not read here.*add that file: PDF, Word document"
+    ):
         read_document(OLD, "a.doc", CONFIG)

@@ -5,7 +5,8 @@ from io import BytesIO
 
 WORD_RTF = rb"""{\rtf1\adeflang1025\ansi\ansicpg1252\uc1\deff0{\fonttbl{\f0\fswiss\fcharset0 Calibri;}}
 {\stylesheet{\s0 Normal;}{\s1\outlinelevel0 heading 1;}}
-{\info{\title Lift contract}{\author Nora Br\'e5ten}{\creatim\yr2022\mo3\dy9\hr10\min2}{\revtim\yr2022\mo4\dy1\hr9\min0}}
+{\info{\title Lift contract}{\author Nora Br\'e5ten}
+{\creatim\yr2022\mo3\dy9\hr10\min2}{\revtim\yr2022\mo4\dy1\hr9\min0}}
 {\header \pard\plain {Contract number L-77\par}}
 \pard\plain\s1\outlinelevel0 {\b Service of the lift}\par
 \pard\plain {The fitter comes within four hours, \'84at once\'93 at night. The price is 320 \u8364? a month.\par}
