@@ -28,6 +28,7 @@ _MOST_ATTACHMENTS, _MOST_BYTES = 200, 48 * 1024 * 1024
 """Of one mail, and of one attachment: it must fit a frame of the child's answer."""
 _MOST_PARTS, _MOST_LEVELS = 2_000, 20
 _MOST_HEADER = 2_000
+_EMBEDDED_HEAD = 24  # bytes
 _ABOUT = "About this e-mail"
 _WESTERN = frozenset({"ascii", "us-ascii", "iso-8859-1", "latin1", "latin-1", "windows-1252", "cp1252", "iso-8859-15"})
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
@@ -75,7 +76,7 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
         title = said["Subject"] or f"E-mail from {said['From'] or 'an unknown sender'}"
         body = list(_fold(found.pieces, title))
         lines = "\n".join(_sentences(said, moment, found))
-        top = [Block(text=_ABOUT, heading=True), Block(text=lines)]
+        top = [Block(text=title, heading=True), Block(text=_ABOUT, heading=True), Block(text=lines)]
         pages = list(fill_pages([*top, *([Block(text=title, heading=True)] if body else []), *body]))
         day = f"{moment:%Y-%m-%d}" if moment else ""
     notes = {"unread": found.unread, "pictures": found.pictures}
@@ -334,14 +335,24 @@ def _converted(source: Any, found: _Mail, level: int) -> EmailMessage:
     return message
 
 
-def _convert_attachment(message: EmailMessage, attachment: Any, found: _Mail, level: int) -> None:
+def _embedded(storage: Any) -> Any:
+    """A message that is attached to another one: the head of its properties is shorter than a file's."""
     from oxmsg import Message
+    from oxmsg.properties import Properties
+
+    class Embedded(Message):
+        properties = Properties(storage, properties_header_offset=_EMBEDDED_HEAD)
+
+    return Embedded(storage)
+
+
+def _convert_attachment(message: EmailMessage, attachment: Any, found: _Mail, level: int) -> None:
     from oxmsg.domain.constants import PID_ATTACH_CONTENT_ID
 
     name = attachment.file_name or "attachment"
     inner = next((each for each in attachment._storage.storages if each.name.endswith("3701000D")), None)
     if inner is not None and level < _MOST_LEVELS:
-        message.add_attachment(_converted(Message(inner), found, level + 1))
+        message.add_attachment(_converted(_embedded(inner), found, level + 1))
     elif data := attachment.file_bytes:
         kind = (attachment.mime_type or "application/octet-stream").split("/", 1)
         message.add_attachment(data, maintype=kind[0], subtype=kind[-1], filename=name)

@@ -17,6 +17,7 @@ from crag.ingest.files import attached_name, ending_of, media_of
 from crag.ingest.reader import read_document
 from tests.support import small_mail
 from tests.support.small_library import WordEmbedder
+from tests.support.small_msg import outlook_message
 from tests.support.small_pdf import small_pdf
 
 CONFIG = AppConfig()
@@ -105,6 +106,26 @@ def test_encodings_of_headers_and_texts_are_read() -> None:
 )
 def test_what_begins_as_an_e_mail_is_one_whatever_its_name(name: str, head: bytes, media: str) -> None:
     assert media_of(head, name) == media
+
+
+def test_a_message_of_outlook_is_read_with_the_files_and_mails_in_it() -> None:
+    parsed = read_document(outlook_message(), "kiln.dat", CONFIG)
+    assert (parsed.kind, parsed.title, parsed.published) == ("email", "Kiln", "2024-02-09")
+    text = "\n".join(page.text for page in parsed.pages)
+    assert "sent by Rosa Lind <rosa@example.org>.\nIt was sent to Pia <pia@example.org>, Ove <ove@example.org>." in text
+    assert "It was sent on Friday, 9 February 2024, 13:45 +0000." in text
+    assert "The kiln is free from Thursday — 1,060 °C." in text
+    assert [each.name for each in parsed.attachments] == ["glazes.csv", "Key.eml"]
+    assert parsed.attachments[0].data.endswith(b"Blue 599,599\n")
+    assert "The key is under pot 4." in own_words(parsed.attachments[1].data)
+
+
+@pytest.mark.parametrize("size", [600, 2000, 9000])
+def test_a_message_of_outlook_that_is_cut_off_ends_in_a_document_or_a_clear_error(size: int) -> None:
+    try:
+        assert read_document(outlook_message()[:size], "kiln.msg", CONFIG).pages
+    except DocumentError as error:
+        assert "kiln.msg" in error.message
 
 
 def test_programs_and_archives_are_named_and_not_read() -> None:

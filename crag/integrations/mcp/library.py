@@ -223,8 +223,8 @@ Base64 = Annotated[
     str,
     Field(
         max_length=UPLOAD_MB * MB * 4 // 3 + 4,
-        description=f"The file's bytes in Base64, at most {UPLOAD_MB} MB of them: PDF, Word, PowerPoint, Excel, CSV, "
-        "HTML, Markdown, text, images.",
+        description=f"The file's bytes in Base64, at most {UPLOAD_MB} MB of them: PDF, Word, PowerPoint, Excel, "
+        "OpenDocument, RTF, EPUB, CSV, HTML, Markdown, text, images, e-mails.",
     ),
 ]
 Confidence = Annotated[float, Field(ge=0, le=1, description="How far the document is trusted.")]
