@@ -21,7 +21,7 @@ _MOST_ANNOTATIONS, _MOST_OPTIONS, _MOST_BYTES = 5_000, 1_000, 20_000
 """Of one page, of one list of choices, and of one text."""
 _UNSEEN = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
 _PASSWORD = 1 << 13
-_SILENT = frozenset({pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP, pdfium.FPDF_ANNOT_WIDGET})
+_SILENT = frozenset({pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP})
 """Annotations whose contents nobody wrote as a comment: a popup repeats that of the note that it belongs to."""
 _TICKS = frozenset({pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON})
 _CHOICES = frozenset({pdfium.FPDF_FORMFIELD_COMBOBOX, pdfium.FPDF_FORMFIELD_LISTBOX})
@@ -64,28 +64,34 @@ class Form:
 
 def read_annotations(form: Form, page: Any, printed: Sequence[Word]) -> Annotations:
     """What was put on a loaded PDFium page. `printed`: its own words, among which a field's label may stand."""
-    found, space = Annotations(), Space(page)
-    for index in range(min(pdfium.FPDFPage_GetAnnotCount(page), _MOST_ANNOTATIONS)):
+    found = Annotations()
+    count = min(pdfium.FPDFPage_GetAnnotCount(page), _MOST_ANNOTATIONS)
+    space = Space(page) if count > 0 else None
+    for index in range(count):
         annotation = pdfium.FPDFPage_GetAnnot(page, index)
-        if not annotation:
-            continue
-        try:
-            bounds = pdfium.FS_RECTF()
-            if pdfium.FPDFAnnot_GetFlags(annotation) & _UNSEEN:
-                continue
-            if not pdfium.FPDFAnnot_GetRect(annotation, ctypes.byref(bounds)):
-                continue
-            box = space.rect(bounds.left, bounds.bottom, bounds.right, bounds.top)
-            kind = pdfium.FPDFAnnot_GetSubtype(annotation)
-            if kind == pdfium.FPDF_ANNOT_WIDGET and form.handle:
-                found.words += _field_words(form.handle, annotation, box, printed)
-            elif kind not in _SILENT and (said := _string(annotation, b"Contents")):
-                label = "Note" if kind == pdfium.FPDF_ANNOT_FREETEXT else "Comment"
-                author = _string(annotation, b"T")
-                found.notes.append(Note(f"{label} by {author}: {said}" if author else f"{label}: {said}", box))
-        finally:
-            pdfium.FPDFPage_CloseAnnot(annotation)
+        if annotation and space is not None:
+            try:
+                _read(form, annotation, space, printed, found)
+            finally:
+                pdfium.FPDFPage_CloseAnnot(annotation)
     return found
+
+
+def _read(form: Form, annotation: Any, space: Space, printed: Sequence[Word], found: Annotations) -> None:
+    """Note what an annotation shows: its words as a field, or what it says as a comment."""
+    kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+    bounds = pdfium.FS_RECTF()
+    if kind in _SILENT or pdfium.FPDFAnnot_GetFlags(annotation) & _UNSEEN:
+        return
+    if not pdfium.FPDFAnnot_GetRect(annotation, ctypes.byref(bounds)):
+        return
+    box = space.rect(bounds.left, bounds.bottom, bounds.right, bounds.top)
+    if kind == pdfium.FPDF_ANNOT_WIDGET:
+        found.words += _field_words(form.handle, annotation, box, printed) if form.handle else ()
+    elif said := _string(annotation, b"Contents"):
+        label = "Note" if kind == pdfium.FPDF_ANNOT_FREETEXT else "Comment"
+        author = _string(annotation, b"T")
+        found.notes.append(Note(f"{label} by {author}: {said}" if author else f"{label}: {said}", box))
 
 
 def place_words(printed: Sequence[Word], filled: Sequence[Word]) -> list[Word]:
@@ -93,6 +99,8 @@ def place_words(printed: Sequence[Word], filled: Sequence[Word]) -> list[Word]:
 
     What is printed left of a value is its label and ends in a colon, as labels of forms without fields to fill do.
     """
+    if not filled:
+        return list(printed)
     words, after = list(printed), dict[int, list[Word]]()
     for word in filled:
         line = [at for at, each in enumerate(printed) if _same_line(each.box, word.box) and each.box.x < word.box.left]
