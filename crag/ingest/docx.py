@@ -36,7 +36,7 @@ _FRAMES = 20_000
 """Of Python, for tables in tables: a parser takes 256 levels."""
 _HEADING = "CragHeading"
 _STYLES = f"p.{_HEADING} => h1:fresh"
-_BACK = re.compile(r'\s*<a href="#(?:foot|end)note-ref-\d+">[^<]*</a>')
+_BACK = re.compile(r'<a href="#(?:foot|end)note-ref-\d+">[^<]*</a>')
 _RELATED = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 

@@ -280,7 +280,8 @@ def _names_columns(line: _Line, below: Sequence[_Line]) -> bool:
 def _is_over_amounts(line: _Line, below: Sequence[_Line]) -> bool:
     """Whether most of what stands under one of a row's names is amounts."""
     counts: dict[int, list[bool]] = defaultdict(list)
-    for each in below:
+    first = next((at for at, each in enumerate(below) if any(map(_is_amount, each.cells))), 0)
+    for each in below[first if len(line.at) > 2 or len(below[0].at) > 2 else 0 :]:  # behind more of the header
         for column, cell in each.at.items():
             counts[column].append(bool(_MEASURED.fullmatch(cell.text)))
     return any(column and 2 * sum(counts[column]) > len(counts[column]) for column in line.at)
@@ -291,15 +292,11 @@ def _is_amount(cell: GridCell) -> bool:
 
 
 def _take_captions(heads: list[_Line]) -> list[GridCell]:
-    """Take what speaks for all columns out of the header: one name over all values, or over one amid none."""
-    if len(heads) < 2:
-        return []
+    """Take what speaks for all columns out of the header: a name that stands over values alone, and is not merged."""
     found: list[GridCell] = []
-    places = set().union(*(line.at for line in heads)) - {0}
     for line in heads[:-1]:
         own = line.beyond()
-        covered = sum(cell is own[0] for cell in line.at.values()) if len(own) == 1 else 0
-        if len(own) == 1 and (covered == 1 or covered >= len(places)) and not _reaches(own[0], heads, line):
+        if len(own) == 1 and len(line.at) <= 2 and not _reaches(own[0], heads, line):
             corner = line.at.get(0)
             if corner is not None and (unit_in([corner.text]) or (0 in heads[-1].at and heads[-1].at[0] is not corner)):
                 found.append(corner)

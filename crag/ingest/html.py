@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import count, islice, repeat
+from itertools import islice
 from typing import Any
 
 from crag.ingest.files import FileError, translate_errors
@@ -97,6 +97,10 @@ def parse_page(source: str) -> tuple[Any, bool]:
         root = html.document_fromstring(source.translate(_CONTROLS).encode("utf-8", "replace"), parser)
     except etree.ParserError as error:
         raise FileError("no text") from error
+    for each in root.iter("dl"):  # the parser takes a term for part of the one before it where that is not closed
+        terms = [term for term in each.iter("dt", "dd") if next(term.iterancestors("dl")) is each]
+        for term in terms:
+            each.append(term)
     return root, any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log)
 
 
@@ -139,6 +143,9 @@ def find_main_text(root: Any) -> str:
         if depths > _MOST_DEPTHS or len(element) > _MOST_CHILDREN:
             return ""
         waiting.extend((child, depth + 1) for child in element)
+    for cell in root.iter("td", "th"):  # it writes a cell for each column that one says to cover
+        for name in ("rowspan", "colspan"):
+            cell.attrib.pop(name, None)
     try:
         return extract(root, include_comments=False, include_tables=True, favor_recall=True) or ""
     except MemoryError:
@@ -170,7 +177,7 @@ class _Walk:
     def __init__(self) -> None:
         self._held: list[str] = []
         self._mark = ""
-        self._lists: list[Iterator[str]] = []
+        self._lists: list[_List | None] = []
         self._unseen = self._preformatted = self._bold = 0
         self._plain = False  # whether what is held is not all bold
 
@@ -195,7 +202,7 @@ class _Walk:
             if tag in _BLOCKS:
                 yield from self._flush()
             if tag in _LISTS and not silent and element is not root:
-                self._lists.append(_numbers(element))
+                self._lists.append(_List(element) if tag == "ol" else None)
             if silent:
                 walker.skip_subtree()
             elif element is not root and _is_hidden(element):
@@ -218,8 +225,7 @@ class _Walk:
                 self._held.append("\v")
             else:
                 if tag == "li" and self._lists:
-                    number = element.get("value") or ""
-                    self._mark = next(self._lists[-1]) if not number.isdigit() else f"{number[:_MOST_DIGITS]}. "
+                    self._mark = self._lists[-1].next(element) if self._lists[-1] else ""
                 self._hold(element.text)
         yield from self._flush()
 
@@ -286,15 +292,21 @@ class _Walk:
         return squeeze(" ".join(block.text for block in blocks))
 
 
-def _numbers(element: Any) -> Iterator[str]:
-    """What stands before the items of a list, one after another: numbers or letters, or nothing."""
-    if element.tag == "ul":
-        return repeat("")
-    start, kind = element.get("start") or "", element.get("type") or "1"
-    back = element.get("reversed") is not None
-    items = sum(each.tag == "li" for each in element)
-    first = int(start) if _NUMBER.fullmatch(start) else items if back else 1
-    return (f"{write_number(number, kind)}. " for number in count(first, -1 if back else 1))
+class _List:
+    """Counts the items of an ordered list."""
+
+    def __init__(self, element: Any) -> None:
+        start, self._kind = element.get("start") or "", element.get("type") or "1"
+        self._step = 1 if element.get("reversed") is None else -1
+        items = sum(each.tag == "li" for each in element)
+        self._next = int(start) if _NUMBER.fullmatch(start) else 1 if self._step > 0 else items
+
+    def next(self, item: Any) -> str:
+        """What stands before an item."""
+        own = item.get("value") or ""
+        number = int(own) if _NUMBER.fullmatch(own) else self._next
+        self._next = number + self._step
+        return f"{write_number(number, self._kind)}. "
 
 
 def write_number(number: int, kind: str) -> str:
@@ -373,9 +385,9 @@ def _is_data(element: Any) -> bool:
 
 
 def _keep_main(blocks: Sequence[Block], main: str) -> list[Block]:
-    """The blocks from the first to the last of the main text, with headings above it and tables on both sides.
+    """The blocks from the first to the last of the main text, with headings above it.
 
-    All blocks if these hold too little of the main text.
+    Tables and short lines of it on both sides belong to it. All blocks if these hold too little of the main text.
     """
     text = _letters(main)
     letters = [_letters(block.text[block.mark :]) for block in blocks]
@@ -383,10 +395,10 @@ def _keep_main(blocks: Sequence[Block], main: str) -> list[Block]:
     if not found or len(text) < max(_LEAST_MAIN, _MAIN_SHARE * sum(map(len, letters))):
         return list(blocks)
     first, last = found[0], found[-1]
-    while first and blocks[first - 1].table is not None:
+    while first and (blocks[first - 1].table is not None or letters[first - 1] in text):
         first -= 1
     first = next((at for at in range(max(0, first - _HEADED), first) if blocks[at].heading), first)
-    while last + 1 < len(blocks) and blocks[last + 1].table is not None:
+    while last + 1 < len(blocks) and (blocks[last + 1].table is not None or letters[last + 1] in text):
         last += 1
     if sum(map(len, letters[first : last + 1])) < _MAIN_FOUND * len(text):
         return list(blocks)

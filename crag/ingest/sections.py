@@ -14,7 +14,7 @@ from crag.ingest.grid import GridCell, GridRow, GridTable, read_grid
 PART = 3000
 """Characters at which a page ends with the next heading; at twice as many it ends with the next block."""
 _MOST_HEADING = 200
-_MARKS = re.compile(r"(?<=.)(?: \[[^\]\s]{1,12}\])+\Z")  # of footnotes, behind a value
+_MARKS = re.compile(r"(?<=[^\s\]])(?: \[[^\]\s]{1,12}\])++\Z")  # of footnotes, behind a value
 _MOST_NAME, _MOST_HEADER, _MOST_CAPTION = 60, 300, 120
 
 

@@ -47,7 +47,8 @@ _COMMON = {
     "cp949": (0xB0, 0xC8),
 }
 """The first byte of the signs that each standard holds to be common, which come first in it."""
-_WORD = re.compile(r"[A-Za-z]*[^\x00-\x7f][A-Za-z\x80-\U0010ffff]*")
+_WORD = re.compile(r"[A-Za-z\x80-\U0010ffff]++")
+_BLANK = re.compile(r"[^\x00-\x7f] [^\x00-\x7f]")
 _SIGNS = frozenset("„“”‚‘’–—…«»€§°¿¡·×。、，：；（）「」・％〜")
 _CLOSE, _POOR = 0.1, 0.4
 """An encoding is in doubt where another one fits so nearly as well, or where it fits no better than this."""
@@ -119,7 +120,8 @@ def _fit(text: str, encoding: str, letters: Sequence[str]) -> float:
                 total -= 0.7 * ((before > "\x7f") if encoding in _LATIN else before.isalpha() and before <= "\x7f")
                 total -= sign.isupper() * (1.0 if before.islower() else 0.1)
             before = sign
-    return total / size - 0.1 * (encoding in _RARE) if size else 0.0
+    blanks = encoding == "cp949" and _BLANK.search(text) is not None  # Korean has them, Chinese and Japanese have none
+    return total / size - 0.1 * (encoding in _RARE) + 0.05 * blanks if size else 0.0
 
 
 def _weight(sign: str, encoding: str, known: Mapping[str, float]) -> float:
