@@ -6,16 +6,16 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from html import escape
 from io import BytesIO
-from itertools import count
 from typing import Any
 
 from crag.ingest.files import FileError, check_container, translate_errors
+from crag.ingest.grid import MOST_COLUMNS, GridCell
 from crag.ingest.html import read_html_blocks
 from crag.ingest.properties import NAMES, parse, stated
 from crag.ingest.sections import ComposedPage, fill_pages, messages
 from crag.ingest.sheets import sheet_pages
 
-_MOST_REPEATED, _MOST_COLUMNS, _MOST_ROWS = 60, 200, 50_000
+_MOST_REPEATED, _MOST_ROWS = 60, 50_000
 _META = {**NAMES, "initial-creator": "author", "date": "modified", "creator": "editor"}
 _ENCRYPTED = b"encryption-data"
 _TAGS = {
@@ -164,27 +164,36 @@ def read_sheets(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | C
     yield from messages(pages, job, file.about.pop("title", ""), file.notes, properties=file.about)
 
 
-def _rows(sheet: Any, notes: dict[str, Any]) -> Iterator[tuple[int, list[str]]]:
+def _rows(sheet: Any, notes: dict[str, Any]) -> Iterator[tuple[int, list[GridCell]]]:
     """The rows that hold something, with their numbers."""
-    number, hidden = count(1), _hidden_columns(sheet)
+    number, hidden = 0, _hidden_columns(sheet)
     for row in sheet.iter("{*}table-row"):
-        at = next(number)
-        cells: list[str] = []
-        for cell in row.iterchildren():
-            if _name(cell) in ("table-cell", "covered-table-cell"):
-                said = " ".join("".join(_texts(each)) for each in cell.iterchildren("{*}p"))
-                cells += [said] * _number(cell, "number-columns-repeated")
-        cells = [cell for column, cell in enumerate(cells[:_MOST_COLUMNS]) if column not in hidden]
-        if not any(cells):
-            for _ in range(int(said) - 1 if (said := _get(row, "number-rows-repeated")).isdigit() else 0):
-                next(number)
+        number += 1
+        cells = [cell for cell in _cells(row, number) if cell.column not in hidden]
+        if not cells:
+            said = _get(row, "number-rows-repeated")
+            number += int(said) - 1 if said.isdigit() else 0
         elif _get(row, "visibility") in ("collapse", "filter"):
             notes["hidden rows"] = notes.get("hidden rows", 0) + 1
-        elif at > _MOST_ROWS:
-            notes["cut"] = f"row {at:,}"
+        elif number > _MOST_ROWS:
+            notes["cut"] = f"row {number:,}"
             return
         else:
-            yield at, cells
+            yield number, cells
+
+
+def _cells(row: Any, number: int) -> Iterator[GridCell]:
+    """The cells of a row that hold something, each as far as it is merged."""
+    column = 0
+    for cell in row.iterchildren():
+        if _name(cell) not in ("table-cell", "covered-table-cell"):
+            continue
+        said = " ".join("".join(_texts(each)) for each in cell.iterchildren("{*}p")).strip()
+        rows, columns = (_number(cell, f"number-{each}-spanned") for each in ("rows", "columns"))
+        for _ in range(_number(cell, "number-columns-repeated")):
+            if said and column < MOST_COLUMNS:
+                yield GridCell(row=number, column=column, text=said, rows=rows, columns=columns)
+            column += 1
 
 
 def _hidden_columns(sheet: Any) -> set[int]:

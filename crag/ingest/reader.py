@@ -55,6 +55,11 @@ def remarks(notes: Mapping[str, Any]) -> Iterator[str]:
         yield "It holds macros: they are not run and not read."
     if notes.get("deep"):
         yield "Some of it is nested too deeply to be read."
+    for sheet, count in notes.get("formulas", ()):
+        formulas = "1 formula" if int(count) == 1 else f"{int(count):,} formulas"
+        yield f"Sheet {str(sheet)[:60]} holds {formulas} without a stored value: save it in Excel, and add it again."
+    if encoding := notes.get("encoding"):
+        yield f"It does not say its encoding; {str(encoding)[:20]} is a guess. If letters are wrong, save it as UTF-8."
     if cut := notes.get("cut"):
         yield f"Only its first part is read: what follows {str(cut)[:120]} is over the limits."
 
