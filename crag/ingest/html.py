@@ -107,11 +107,6 @@ def parse_page(source: str) -> tuple[Any, bool]:
     return root, any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log)
 
 
-def read_html_blocks(source: str) -> Iterator[Block]:
-    """The headings, paragraphs and tables of a web page, or of a part of one, without looking for its main text."""
-    return walk_page(parse_page(source)[0]) if source.strip() else iter(())
-
-
 def find_title(root: Any) -> str:
     """The page's title for sharing, else that of its head, else its first heading."""
     titles = ("".join(each.itertext()) for tag in ("title", "h1") for each in islice(root.iter(tag), 3))
