@@ -95,8 +95,9 @@ class _Server:
         control = self._children[pid] = socket.socket(fileno=files[2])
 
         def leave() -> bool:
-            self._selector.unregister(control)
-            _kill(pid)
+            if pid in self._children:  # else it was reaped a moment ago
+                self._selector.unregister(control)
+                _kill(pid)
             return True
 
         self._selector.register(control, selectors.EVENT_READ, leave)

@@ -23,6 +23,7 @@ from crag.core.ingesting import (
     DocumentAdded,
     DocumentFailed,
     DuplicateFound,
+    IngestEnd,
     IngestEvent,
     IngestStep,
 )
@@ -251,7 +252,7 @@ async def add_file(
     confidence: Confidence = 1.0,
 ) -> Annotated[CallToolResult, AddResult]:
     """The same tool, by the same name, where the server was started with a folder of files."""
-    ended: IngestEvent | None = None
+    ended: IngestEnd | None = None
 
     def begin() -> Iterator[IngestEvent]:
         file, data = _file(call, name, text, base64, path)
@@ -261,9 +262,10 @@ async def add_file(
 
     async with aclosing(call.follow(begin())) as events:
         async for event in events:
-            ended = event
             if isinstance(event, IngestStep):
                 await call.report(f"{step_text(event).capitalize()}.")
+            elif isinstance(event, IngestEnd):
+                ended = event
     match ended:
         case DocumentAdded():
             return _result("added", ended.document)
