@@ -13,6 +13,7 @@ Writes results/notes.json and results/notes.md.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import platform
@@ -30,9 +31,10 @@ import numpy as np
 
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("CRAG_SHARED", HERE.parent.parent / "shared")) / "data" / "financebench" / "pdfs"
-REPORT, QUESTION = "3M_2018_10K.pdf", "What is the amount of capital expenditure in 2018?"
+REPORT, PAGES = "BOEING_2022_10K.pdf", 160
+QUESTION = "How many people did Boeing employ at the end of 2022?"
 ROUNDS = 3
-WORDS = (HERE.parent / "docs" / "architecture.md").read_text(encoding="utf-8").split()
+WORDS = [word for word in (HERE.parent / "docs" / "tour.md").read_text(encoding="utf-8").split() if word.isalpha()]
 
 
 def notes(number: int) -> list[tuple[str, bytes]]:
@@ -87,11 +89,8 @@ def add(number: int, embedder: Any) -> dict[str, float]:
         began, before = time.perf_counter(), _processor()
         index(rest)
         seconds = time.perf_counter() - began
-    return {
-        "files_per_second": number / seconds,
-        "seconds": seconds,
-        "processor_each": (_processor() - before) / number,
-    }
+        processor = _processor() - before
+    return {"files_per_second": number / seconds, "seconds": seconds, "processor_each": processor / number}
 
 
 def _processor() -> float:
@@ -116,42 +115,52 @@ def end_to_end(number: int) -> dict[str, float]:
     return add(number, E5())
 
 
+def report_of(pages: int) -> bytes:
+    """The first pages of a long annual report."""
+    import pypdfium2
+
+    if not (DATA / REPORT).is_file():
+        raise SystemExit("financebench is not there: set CRAG_SHARED to the folder that holds data/.")
+    part, whole = pypdfium2.PdfDocument.new(), pypdfium2.PdfDocument(DATA / REPORT)
+    part.import_pages(whole, list(range(pages)))
+    buffer = io.BytesIO()
+    part.save(buffer)
+    return buffer.getvalue()
+
+
 def first_answer(number: int) -> dict[str, float]:
     """Seconds until a long report is stored, and until a question that is asked then is answered."""
     from crag.core.config import AppConfig
     from crag.core.ingesting import DocumentAdded
+    from crag.core.protocols import RunRequest
     from crag.engine import Engine
-    from crag.pipeline.request import RunRequest
 
-    if not (DATA / REPORT).is_file():
-        raise SystemExit("financebench is not there: set CRAG_SHARED to the folder that holds data/.")
+    data = report_of(PAGES)
     with tempfile.TemporaryDirectory() as folder:
         engine = Engine(AppConfig.of(data=Path(folder)))
         for _ in engine.add("note.md", notes(1)[0][1]):
             pass
-        engine.trace(RunRequest(QUESTION))  # an engine that runs has its models
+        engine.trace(RunRequest(QUESTION))  # An engine that runs has its models
         stored, stop = threading.Event(), threading.Event()
-        pages = []
 
         def work() -> None:
-            for event in engine.add(REPORT, (DATA / REPORT).read_bytes(), cancel=stop):
+            for event in engine.add(REPORT, data, cancel=stop):
                 if isinstance(event, DocumentAdded):
-                    pages.append(event.document.pages)
                     stored.set()
 
         adding = threading.Thread(target=work)
-        began = time.perf_counter()
+        began, before = time.perf_counter(), _processor()
         adding.start()
         stored.wait()
-        at = time.perf_counter() - began
+        at, read = time.perf_counter() - began, _processor() - before
         trace = engine.trace(RunRequest(QUESTION))
         answered = time.perf_counter() - began
-        if not trace.chunks or not trace.chunks[0].chunk.source.startswith(REPORT[:3]):
+        if not any(found.chunk.source == REPORT for found in trace.chunks.values()):
             raise SystemExit("the report was not found")
         stop.set()
         adding.join()
         engine.close()
-    return {"pages": pages[0], "stored": at, "answered": answered}
+    return {"stored": at, "processor": read, "answered": answered}
 
 
 SIDES = {"stored_before": stored_before, "end_to_end": end_to_end, "first_answer": first_answer}
@@ -190,15 +199,16 @@ def page(report: dict[str, Any]) -> str:
         ("files a second, end to end", "end_to_end", "files_per_second", "{:.1f}"),
         ("seconds of the processor a file, end to end", "end_to_end", "processor_each", "{:.3f}"),
         ("seconds until the report is stored", "first_answer", "stored", "{:.1f}"),
+        ("seconds of the processor until then", "first_answer", "processor", "{:.1f}"),
         ("seconds until the first question is answered", "first_answer", "answered", "{:.1f}"),
     ]
     results = report["results"]
     lines = [
         "# Notes, and the first question of a report",
         "",
-        f"`python -m benchmarks.notes` on {report['date']}, {report['machine']}. {report['notes']} notes of two chunks; "
-        f"then a report of {results['now']['first_answer']['pages']:.0f} pages, dropped into an engine that runs. The "
-        f"middle of {ROUNDS} rounds, the versions in turn.",
+        f"`python -m benchmarks.notes` on {report['date']}, {report['machine']}. {report['notes']} notes of two",
+        f"chunks; then a report of {PAGES} pages, dropped into an engine that runs. The middle of {ROUNDS} rounds, the",
+        "versions in turn. The processor's seconds are those of all processes.",
         "",
         f"| measure | {' | '.join(results)} |",
         f"|---|{'---:|' * len(results)}",

@@ -21,7 +21,7 @@ from crag.ingest import child
 from crag.ingest.children import BEGUN, RECOGNITION, STATUS
 
 _FILES = 3
-_PDF = "pypdfium2", "pypdfium2.raw", "crag.ingest.compose", "crag.ingest.drawn_proof", "crag.ingest.visibility"
+_PDF = "pypdfium2", "pypdfium2.raw", "crag.ingest.compose", "crag.ingest.page_breaks", "crag.ingest.visibility"
 _IMPORTED = {
     "crag.ingest.pdf": (*_PDF, "PIL.Image", "PIL.ImageDraw"),
     "crag.ingest.pictures": (*_PDF, "PIL.Image", "PIL.ImageDraw", "PIL.ImageOps"),

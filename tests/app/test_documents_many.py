@@ -9,6 +9,7 @@ from crag.core.filters.where import Scope
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, Embedding, ReadingPage
 from crag.ingest.chunking import chunk_id
 from tests.support.app_text import said
+from tests.support.eventually import eventually
 from tests.support.library_makers import make_document
 from tests.support.small_pdf import small_pdf
 from tests.support.tab_states import state_in
@@ -101,6 +102,30 @@ def test_what_is_shown_is_never_older_than_the_library_or_the_files(page, ids, t
     stored.delete(ids[1])
     page.run()
     assert len(shown(page)) == 11
+
+
+def test_a_document_without_vectors_says_how_far_it_is_and_why_and_gets_them_by_a_click(page, ids):
+    library = program().engine.library()
+    document, file, chunks = make_document("Quay plan", 4)
+    library.documents.add(document, file, chunks)
+    library.unembedded.note("The server is down.")
+    page.run()
+    problems = dict(zip(page.dataframe[0].value["Document"], page.dataframe[0].value["Problems"], strict=True))
+    assert problems["Quay plan.pdf"].startswith("Searchable by words, 0 % embedded. The server is down.")
+    assert any("1 document can be found by words alone: The server is down." in each.value for each in page.warning)
+    page.button(key="embed-missing").click().run()
+    eventually(lambda: not library.unembedded.count())
+    page.run()
+    assert not page.warning and not [each for each in page.button if each.key == "embed-missing"]
+
+
+def test_vectors_that_a_stopped_program_left_out_are_made_by_themselves(page, ids):
+    library = program().engine.library()
+    document, file, chunks = make_document("Quay plan", 4)
+    library.documents.add(document, file, chunks)
+    page.run()
+    assert not page.exception
+    eventually(lambda: not library.unembedded.count())
 
 
 def test_many_are_given_fields_at_once_and_none_where_one_can_not_have_them(page, ids):

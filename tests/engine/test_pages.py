@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crag.core.config import AppConfig
-from crag.core.errors import SettingsError
+from crag.core.errors import SettingsError, StorageError
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DocumentRefreshed, DuplicateFound
 from crag.core.protocols import RunRequest
 from crag.core.types import Document

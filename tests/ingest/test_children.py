@@ -13,6 +13,7 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.errors import LimitError
+from crag.ingest import children, forkserver
 from crag.ingest.children import Child, start_child
 from crag.ingest.reader import read_document
 from crag.ingest.sandbox import reading, run_child
@@ -124,3 +125,10 @@ def test_nothing_outlives_a_killed_program() -> None:
         (pid,) = _of(server)
         program.kill()
     _until(lambda: not _alive(server) and not _alive(pid))
+
+
+def test_a_server_imports_what_its_reader_needs_and_has_one_thread() -> None:
+    names = [name for reader, needed in forkserver._IMPORTED.items() for name in (reader, *needed)]
+    code = f"import importlib, os\nfor name in {names!r}:\n    importlib.import_module(name)\n"
+    counted = f"{code}assert len(os.listdir('/proc/self/task')) == 1"
+    subprocess.run([sys.executable, "-c", counted], check=True, env=os.environ | children._ONE_THREAD)

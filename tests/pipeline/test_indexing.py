@@ -172,6 +172,5 @@ def test_who_closes_the_events_ends_the_job(library: Library, server: Server) ->
 
 def test_a_batch_grows_while_the_embedder_is_quick(library: Library, server: Server) -> None:
     for at in range(3):
-        library.documents.store([])
         list(_index(library, server, _notes(at * 60 + 60)[at * 60 :]))
     assert max(server.calls) > 16 and np.sum(server.calls) == 180
