@@ -121,7 +121,7 @@ class RecognisingPage(_FileEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedding(_FileEvent):
-    """`done` chunks of `total` are embedded."""
+    """Of `total` chunks that were stored without vectors, `done` have one; those of the document `name` come next."""
 
     done: int
     total: int
@@ -130,7 +130,7 @@ class Embedding(_FileEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentAdded(_FileEvent):
-    """The document is stored, whole, and searchable."""
+    """The document is stored, whole, and found by its words. Its vectors follow."""
 
     document: Document
     kind: Literal["document_added"] = "document_added"
@@ -158,6 +158,15 @@ class DocumentFailed(_FileEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingFailed(_FileEvent):
+    """No more vectors can be made now: documents that have none, `name` the first, are found by their words alone."""
+
+    message: str
+    remedy: str
+    kind: Literal["embedding_failed"] = "embedding_failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentRefreshed(_FileEvent):
     """A document's web page or file was looked at again. `document` is as it is now.
 
@@ -181,4 +190,7 @@ class DocumentRefreshed(_FileEvent):
 IngestStep = ReadingQueued | ReadingPage | RecognisingPage | Embedding
 """How far a file is on its way."""
 
-IngestEvent = IngestStep | DocumentAdded | DuplicateFound | DocumentFailed | DocumentRefreshed
+IngestEnd = DocumentAdded | DuplicateFound | DocumentFailed | DocumentRefreshed
+"""What came of a file."""
+
+IngestEvent = IngestStep | IngestEnd | EmbeddingFailed

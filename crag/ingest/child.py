@@ -1,7 +1,7 @@
 """The reader's child process: bytes on standard input, frames of JSON (or one image) on standard output.
 
 Everything that parses a hostile file happens here, under limits on memory and processor time, with no keys in the
-environment. Run as `python -m crag.ingest.child` by `crag.ingest.sandbox`, never imported by the engine.
+environment. Forked by `crag.ingest.forkserver` or run as `python -m crag.ingest.child`, never imported by the engine.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import resource
 import struct
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from crag.core.ingesting import Attachment
@@ -57,12 +58,20 @@ def main() -> None:
 
 
 def _limit(job: dict[str, Any]) -> None:
-    memory = int(job["memory_mb"]) * 1024 * 1024
+    memory = int(job["memory_mb"]) * 1024 * 1024 + _loaded()
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (int(job["seconds"]), hard))
+
+
+def _loaded() -> int:
+    """Bytes of address space that the program takes before it reads anything; 0 where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except OSError:
+        return 0
 
 
 def _allow(job: dict[str, Any], pages: int) -> None:

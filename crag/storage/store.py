@@ -31,7 +31,7 @@ from crag.core.metadata import Value, stored_fields
 from crag.core.protocols import Embedder
 from crag.core.tables import load_tables
 from crag.core.types import INDEXED_AS, Chunk, Document, LineBox, Rect
-from crag.storage.tables import changes, chunks, documents, vectors
+from crag.storage.tables import changes, chunks, documents, unembedded, vectors
 from crag.storage.tables import meta as about
 
 Change = Literal["added", "deleted", "described", "embedded"]
@@ -166,6 +166,7 @@ def replace_vectors(
     for numbers, rows in batches:
         put_vectors(connection, numbers, rows)
     _set_model(connection, embedder)
+    connection.execute(delete(unembedded))
     connection.execute(update(documents).values(model=embedder.id))
     bump(connection, "embedded")
 
@@ -221,7 +222,7 @@ def pack(lines: Sequence[LineBox]) -> str:
 
 
 def first_problem(connection: Connection) -> str:
-    """What is wrong with the records, or nothing: pages, references, one vector a chunk."""
+    """What is wrong with the records, or nothing: pages, references, a vector a chunk of what is embedded."""
     if connection.dialect.name == "sqlite":
         found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
         if found != "ok":
@@ -230,8 +231,10 @@ def first_problem(connection: Connection) -> str:
             return f"row {row[1]} of {row[0]} belongs to nothing"
     for _ in read_documents(connection):
         pass  # one that can't be read is an error
-    all_chunks, others = count(connection, chunks), count(connection, vectors)
-    return "" if others == all_chunks else f"{all_chunks} chunks, but {others} vectors"
+    waiting = select(unembedded.c.document)
+    due = count(connection, chunks, chunks.c.document.not_in(waiting))
+    there = count(connection, vectors.join(chunks), chunks.c.document.not_in(waiting))
+    return "" if there == due else f"{due} chunks, but {there} vectors"
 
 
 def model_name(embedder: Embedder) -> str:

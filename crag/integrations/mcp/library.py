@@ -23,6 +23,7 @@ from crag.core.ingesting import (
     DocumentAdded,
     DocumentFailed,
     DuplicateFound,
+    IngestEnd,
     IngestEvent,
     IngestStep,
 )
@@ -252,7 +253,7 @@ async def add_file(
     confidence: Confidence = 1.0,
 ) -> Annotated[CallToolResult, AddResult]:
     """The same tool, by the same name, where the server was started with a folder of files."""
-    ended: IngestEvent | None = None
+    ended: IngestEnd | None = None
 
     def begin() -> Iterator[IngestEvent]:
         file, data = _file(call, name, text, base64, path)
@@ -264,7 +265,7 @@ async def add_file(
         async for event in events:
             if isinstance(event, IngestStep):
                 await call.report(f"{step_text(event).capitalize()}.")
-            elif not event.attached_to:
+            elif isinstance(event, IngestEnd) and not event.attached_to:
                 ended = event
     match ended:
         case DocumentAdded():
