@@ -254,6 +254,16 @@ def test_progress_tells_of_each_file_where_it_is():
     assert progress.share() == pytest.approx(0.75)
 
 
+def test_what_came_attached_to_a_file_is_no_file_that_was_given():
+    document, *_ = make_document("one")
+    progress = Progress()
+    progress.apply([FilesChosen(names=("mail.eml", "b.pdf", "c.pdf"))])
+    attached = DocumentAdded(name="x (attached to mail.eml)", attached_to="mail.eml", document=document)
+    progress.apply([DocumentAdded(name="mail.eml", document=document), attached])
+    assert progress.waiting == ("c.pdf",) and progress.total == 4
+    assert "2 of 4 files" in describe(progress, "3 files")[0] and "b\\.pdf" in describe(progress, "3 files")[1]
+
+
 def test_a_step_that_takes_long_says_for_how_long_and_its_end_says_what_is_done():
     progress = Progress()
     progress.apply([FilesChosen(names=("a.pdf",)), ReadingPage(name="a.pdf", page=2, pages=8)], 10.0)
