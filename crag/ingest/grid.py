@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -27,8 +26,12 @@ _FEW = 0.25
 _MOST_NAME = 60
 """Characters of the average header cell, where nothing but its place makes it one."""
 _VALUE = re.compile(r"[-+(±−–]?\s*+[$€£¥]?\s*+[-+(−–]?\d[\d\s.,:/'’%)-]*+(?:[eE][-+]?\d+)?%?\)?(?:\s?\[\w{1,3}\])?")
-_MEASURED = re.compile(rf"(?:[^\W\d_]{{1,12}}\s)?{_VALUE.pattern}\s?(?:[^\W\d_°µ]{{0,12}}|[^\s\d]{{1,10}})")
-_PERIOD = re.compile(r"(?:19|20)\d\d(?:\s?[/–-]\s?\d\d(?:\d\d)?)?|\d{1,4}([./-])\d{1,2}\1\d{1,4}")
+_AMOUNT = rf"(?:[^\W\d_]{{1,12}}\s)?{_VALUE.pattern}\s?(?:[^\W\d_°µ]{{0,12}}|[^\s\d]{{1,10}})"
+_MEASURED = re.compile(rf"{_AMOUNT}(?:\s(?:[^\W\d_]{{1,4}}|[–-])\s{_AMOUNT})?")  # with units, or from one to another
+_PERIOD = re.compile(
+    r"(?:[^\W\d_]{1,12}\.? )?(?:\d{1,2}[.,]? )?(?:[^\W\d_]{1,12}\.?,? )?(?:19|20)\d\d(?:\s?[/–-]\s?\d\d(?:\d\d)?)?"
+    r"|\d{1,4}([./-])\d{1,2}\1\d{1,4}"
+)
 _OPENS, _CLOSES = frozenset("("), frozenset({")", "%", ")%", "%)"})
 
 
@@ -274,17 +277,20 @@ def _names_columns(line: _Line, below: Sequence[_Line]) -> bool:
     places = {column for each in below for column in each.at} - {0}
     texts = [cell.text for cell in cells]
     full = len(places) > 1 and places <= set(line.at) and len(set(texts)) == len(texts)
-    return full and sum(map(len, texts)) <= _MOST_NAME * len(texts)
+    return full and not any(map(_MEASURED.fullmatch, texts)) and sum(map(len, texts)) <= _MOST_NAME * len(texts)
 
 
 def _is_over_amounts(line: _Line, below: Sequence[_Line]) -> bool:
-    """Whether most of what stands under one of a row's names is amounts."""
-    counts: dict[int, list[bool]] = defaultdict(list)
+    """Whether most of what stands under one of a row's names is amounts: under a period, others than periods."""
     first = next((at for at, each in enumerate(below) if any(map(_is_amount, each.cells))), 0)
-    for each in below[first if len(line.at) > 2 or len(below[0].at) > 2 else 0 :]:  # behind more of the header
-        for column, cell in each.at.items():
-            counts[column].append(bool(_MEASURED.fullmatch(cell.text)))
-    return any(column and 2 * sum(counts[column]) > len(counts[column]) for column in line.at)
+    below = below[first:] if len(line.at) > 2 or len(below[0].at) > 2 else below  # behind more of the header
+    for column, name in line.at.items():
+        period = _PERIOD.fullmatch(name.text)
+        under = [each.at[column].text for each in below if column in each.at]
+        amounts = sum(bool(_MEASURED.fullmatch(text)) and not (period and _PERIOD.fullmatch(text)) for text in under)
+        if column and 2 * amounts > len(under) and (period or not _MEASURED.fullmatch(name.text)):
+            return True
+    return False
 
 
 def _is_amount(cell: GridCell) -> bool:
