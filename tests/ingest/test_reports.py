@@ -83,6 +83,20 @@ def test_a_period_and_a_unit_above_the_header_are_the_table_s_own() -> None:
     assert each.headings == ((0, "2. Segment figures"),)
 
 
+def test_lines_above_a_sheet_s_table_speak_for_it() -> None:
+    from openpyxl import Workbook
+
+    made = Workbook()
+    for row in (["The fleet"], ["As of 30 June 2024 (in thousands)"], [], ["Ship", "Tonnage"], ["Anna", 1200]):
+        made.active.append(row)
+    held = io.BytesIO()
+    made.save(held)
+    parsed = read_document(held.getvalue(), "a.xlsx", CONFIG)
+    [table] = parsed.pages[0].tables
+    assert (table.unit, table.title) == ("in thousands", "The fleet › As of 30 June 2024 (in thousands)")
+    assert value(parsed, "Anna", "Tonnage") == "1200"
+
+
 # ---- raised and lowered text ---------------------------------------------------------------------------------------
 
 
