@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from crag.core.tables import BESIDE, SEPARATOR
+from crag.core.tables import SEPARATOR
 from crag.ingest.units import unit_in
 
 MOST_COLUMNS = 300
@@ -32,6 +32,7 @@ _PERIOD = re.compile(
     r"(?:[^\W\d_]{1,12}\.? )?(?:\d{1,2}[.,]? )?(?:[^\W\d_]{1,12}\.?,? )?(?:19|20)\d\d(?:\s?[/–-]\s?\d\d(?:\d\d)?)?"
     r"|\d{1,4}([./-])\d{1,2}\1\d{1,4}"
 )
+_MOST_UNIT = 10  # characters
 _OPENS, _CLOSES = frozenset("("), frozenset({")", "%", ")%", "%)"})
 
 
@@ -82,7 +83,8 @@ class GridTable:
 
     def label(self, row: GridRow) -> str:
         """What a row is called: its first label, and the others behind the names of their columns."""
-        names = ("", *self.header[1:])
+        own = self.header[: self.labels]
+        names = ("", *("" if name == own[at] else name for at, name in enumerate(own[1:])))
         return ", ".join(f"{''.join(names[cell.column : cell.column + 1])} {cell.text}".strip() for cell in row.labels)
 
 
@@ -244,6 +246,8 @@ def _is_head(lines: Sequence[_Line], at: int) -> bool:
         return False
     if all(cell.header for cell in own):
         return True
+    if 0 in line.at and line.at[0].header and any(cell.header is False for cell in own):
+        return False  # the name of a row, and its values
     above = lines[at - 1] if at else None
     styled = all(cell.bold for cell in line.cells) and not all(cell.bold for each in below for cell in each.cells)
     if styled and above is None:
@@ -396,19 +400,32 @@ def _row(line: _Line, labels: int, header: Sequence[str]) -> GridRow:
 
 
 def _join_signs(values: list[tuple[int, GridCell]], header: Sequence[str]) -> list[tuple[int, GridCell]]:
-    """The values, a sign in a cell of its own joined with its amount: "$" with what follows, "%" with what precedes."""
-    if not any(len(cell.text) < 3 and not cell.text.isalnum() for _, cell in values):
+    """The values, a sign or unit in a cell of its own joined with its amount.
+
+    "$" stands before what follows and "%" behind what precedes; "kg" behind the amount that is under the same name.
+    """
+    shared = len(set(header)) < len(header)
+    if not shared and not any(len(cell.text) < 3 and not cell.text.isalnum() for _, cell in values):
         return values
     found: list[tuple[int, GridCell]] = []
     for column, cell in values:
-        before, last = found[-1] if found else (BESIDE, None)
-        opens = last is not None and _is_opening(last.text)
-        if last is not None and (opens or cell.text in _CLOSES) and _are_one(before, column, header):
-            joined = replace(last, text=last.text + cell.text, payload=last.payload + cell.payload)
-            found[-1] = (column if opens and header[column : column + 1] != ("",) else before), joined
-        else:
-            found.append((column, cell))
+        if found and _are_one(found[-1][0], column, header):
+            before, last = found[-1]
+            opens = _is_opening(last.text)
+            unit = (
+                _is_unit(cell.text) and _is_amount(last) and column < len(header) and header[before] == header[column]
+            )
+            if opens or unit or cell.text in _CLOSES:
+                text = last.text + " " * unit + cell.text
+                at = column if opens and header[column : column + 1] != ("",) else before
+                found[-1] = at, replace(last, text=text, payload=last.payload + cell.payload)
+                continue
+        found.append((column, cell))
     return found
+
+
+def _is_unit(text: str) -> bool:
+    return len(text) <= _MOST_UNIT and any(map(str.isalpha, text)) and not any(map(str.isdigit, text))
 
 
 def _is_opening(text: str) -> bool:
