@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from crag.core.tables import BESIDE, SEPARATOR
+from crag.core.tables import SEPARATOR
 from crag.ingest.units import unit_in
 
 MOST_COLUMNS = 300
@@ -27,8 +26,13 @@ _FEW = 0.25
 _MOST_NAME = 60
 """Characters of the average header cell, where nothing but its place makes it one."""
 _VALUE = re.compile(r"[-+(±−–]?\s*+[$€£¥]?\s*+[-+(−–]?\d[\d\s.,:/'’%)-]*+(?:[eE][-+]?\d+)?%?\)?(?:\s?\[\w{1,3}\])?")
-_MEASURED = re.compile(rf"(?:[^\W\d_]{{1,12}}\s)?{_VALUE.pattern}\s?(?:[^\W\d_°µ]{{0,12}}|[^\s\d]{{1,10}})")
-_PERIOD = re.compile(r"(?:19|20)\d\d(?:\s?[/–-]\s?\d\d(?:\d\d)?)?|\d{1,4}([./-])\d{1,2}\1\d{1,4}")
+_AMOUNT = rf"(?:[^\W\d_]{{1,12}}\s)?{_VALUE.pattern}\s?(?:[^\W\d_°µ]{{0,12}}|[^\s\d]{{1,10}})"
+_MEASURED = re.compile(rf"{_AMOUNT}(?:\s(?:[^\W\d_]{{1,4}}|[–-])\s{_AMOUNT})?")  # with units, or from one to another
+_PERIOD = re.compile(
+    r"(?:[^\W\d_]{1,12}\.? )?(?:\d{1,2}[.,]? )?(?:[^\W\d_]{1,12}\.?,? )?(?:19|20)\d\d(?:\s?[/–-]\s?\d\d(?:\d\d)?)?"
+    r"|\d{1,4}([./-])\d{1,2}\1\d{1,4}"
+)
+_MOST_UNIT = 10  # characters
 _OPENS, _CLOSES = frozenset("("), frozenset({")", "%", ")%", "%)"})
 
 
@@ -79,7 +83,8 @@ class GridTable:
 
     def label(self, row: GridRow) -> str:
         """What a row is called: its first label, and the others behind the names of their columns."""
-        names = ("", *self.header[1:])
+        own = self.header[: self.labels]
+        names = ("", *("" if name == own[at] else name for at, name in enumerate(own[1:])))
         return ", ".join(f"{''.join(names[cell.column : cell.column + 1])} {cell.text}".strip() for cell in row.labels)
 
 
@@ -241,6 +246,8 @@ def _is_head(lines: Sequence[_Line], at: int) -> bool:
         return False
     if all(cell.header for cell in own):
         return True
+    if 0 in line.at and line.at[0].header and any(cell.header is False for cell in own):
+        return False  # the name of a row, and its values
     above = lines[at - 1] if at else None
     styled = all(cell.bold for cell in line.cells) and not all(cell.bold for each in below for cell in each.cells)
     if styled and above is None:
@@ -274,17 +281,20 @@ def _names_columns(line: _Line, below: Sequence[_Line]) -> bool:
     places = {column for each in below for column in each.at} - {0}
     texts = [cell.text for cell in cells]
     full = len(places) > 1 and places <= set(line.at) and len(set(texts)) == len(texts)
-    return full and sum(map(len, texts)) <= _MOST_NAME * len(texts)
+    return full and not any(map(_MEASURED.fullmatch, texts)) and sum(map(len, texts)) <= _MOST_NAME * len(texts)
 
 
 def _is_over_amounts(line: _Line, below: Sequence[_Line]) -> bool:
-    """Whether most of what stands under one of a row's names is amounts."""
-    counts: dict[int, list[bool]] = defaultdict(list)
+    """Whether most of what stands under one of a row's names is amounts: under a period, others than periods."""
     first = next((at for at, each in enumerate(below) if any(map(_is_amount, each.cells))), 0)
-    for each in below[first if len(line.at) > 2 or len(below[0].at) > 2 else 0 :]:  # behind more of the header
-        for column, cell in each.at.items():
-            counts[column].append(bool(_MEASURED.fullmatch(cell.text)))
-    return any(column and 2 * sum(counts[column]) > len(counts[column]) for column in line.at)
+    below = below[first:] if len(line.at) > 2 or len(below[0].at) > 2 else below  # behind more of the header
+    for column, name in line.at.items():
+        period = _PERIOD.fullmatch(name.text)
+        under = [each.at[column].text for each in below if column in each.at]
+        amounts = sum(bool(_MEASURED.fullmatch(text)) and not (period and _PERIOD.fullmatch(text)) for text in under)
+        if column and 2 * amounts > len(under) and (period or not _MEASURED.fullmatch(name.text)):
+            return True
+    return False
 
 
 def _is_amount(cell: GridCell) -> bool:
@@ -390,19 +400,32 @@ def _row(line: _Line, labels: int, header: Sequence[str]) -> GridRow:
 
 
 def _join_signs(values: list[tuple[int, GridCell]], header: Sequence[str]) -> list[tuple[int, GridCell]]:
-    """The values, a sign in a cell of its own joined with its amount: "$" with what follows, "%" with what precedes."""
-    if not any(len(cell.text) < 3 and not cell.text.isalnum() for _, cell in values):
+    """The values, a sign or unit in a cell of its own joined with its amount.
+
+    "$" stands before what follows and "%" behind what precedes; "kg" behind the amount that is under the same name.
+    """
+    shared = len(set(header)) < len(header)
+    if not shared and not any(len(cell.text) < 3 and not cell.text.isalnum() for _, cell in values):
         return values
     found: list[tuple[int, GridCell]] = []
     for column, cell in values:
-        before, last = found[-1] if found else (BESIDE, None)
-        opens = last is not None and _is_opening(last.text)
-        if last is not None and (opens or cell.text in _CLOSES) and _are_one(before, column, header):
-            joined = replace(last, text=last.text + cell.text, payload=last.payload + cell.payload)
-            found[-1] = (column if opens and header[column : column + 1] != ("",) else before), joined
-        else:
-            found.append((column, cell))
+        if found and _are_one(found[-1][0], column, header):
+            before, last = found[-1]
+            opens = _is_opening(last.text)
+            unit = (
+                _is_unit(cell.text) and _is_amount(last) and column < len(header) and header[before] == header[column]
+            )
+            if opens or unit or cell.text in _CLOSES:
+                text = last.text + " " * unit + cell.text
+                at = column if opens and header[column : column + 1] != ("",) else before
+                found[-1] = at, replace(last, text=text, payload=last.payload + cell.payload)
+                continue
+        found.append((column, cell))
     return found
+
+
+def _is_unit(text: str) -> bool:
+    return len(text) <= _MOST_UNIT and any(map(str.isalpha, text)) and not any(map(str.isdigit, text))
 
 
 def _is_opening(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Raised and lowered text as it is written in a line: a footnote's mark stands apart, an exponent behind a sign. Pure."""
+"""Raised and lowered text as it is written in a line: a footnote's mark apart, an exponent behind a sign. Pure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ _TWO = re.compile(r"(?<![\d.,])2$")
 _VARIABLE = re.compile(r"(?<!\w)[a-zB-HJ-Z]$|[)\]]$")
 _POWER = re.compile(r"\d{1,3}|[a-z]")
 _SIGNED = re.compile(r"[-+−–]\d{1,2}")
-_UNIT = re.compile(r"(?<![^\W\d_])[kcmdµnh]?m$|(?:\d ?|[/(])(?:ft|in|yd|mi|sec|s|h|yr)$")
-"""A unit that has squares and cubes, or stands under a fraction; one that is a word too needs a number before it."""
-_SQUARES = {"2": "²", "3": "³", "-1": "⁻¹", "−1": "⁻¹", "-2": "⁻²", "−2": "⁻²"}
+_LENGTH = re.compile(r"(?<![^\W\d_])[kcmdµnh]?m$|(?:\d ?|[/(])(?:ft|in|yd|mi|s|h)$")
+"""A unit that has squares and cubes; one that is a word, too, behind a number."""
+_UNIT = re.compile(r"(?<![^\W\d_])(?:[kcmdµnh]?m|ft|in|yd|mi|sec|s|h|yr|k?g|mol|K)$")
+"""A unit that stands under a fraction."""
+_SQUARES = {"2": "²", "3": "³"}
+_UNDER = {"-1": "⁻¹", "-2": "⁻²", "-3": "⁻³"}
 _OF_NUMBERS = frozenset("o e º ª".split())
 """Letters that make an ordinal of the number before them, as in "2º"."""
 _LINES = ("/", "⁄")  # of fractions
@@ -26,8 +29,11 @@ def write_raised(before: str, raised: str, after: str = "") -> str:
     A mark that begins a line, as a footnote does, is "[2]".
     """
     raised = raised.strip()
-    if _UNIT.search(before) and raised in _SQUARES:
+    signed = raised.replace("−", "-").replace("–", "-")
+    if raised in _SQUARES and _LENGTH.search(before):
         return _SQUARES[raised]
+    if signed in _UNDER and _UNIT.search(before):
+        return _UNDER[signed]
     if after[:1] in _LINES and raised.isdigit():  # "1 1/2"
         return f" {raised}" if before[-1:].isdigit() else raised
     if _SIGNED.fullmatch(raised) or (_POWER.fullmatch(raised) and _is_base(before, raised)):

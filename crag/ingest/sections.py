@@ -93,8 +93,8 @@ def write_table(cells: Iterable[GridCell]) -> Iterator[Block]:
 class TableText:
     """A table that is written row by row: its captions and its header, where they are asked for, then its rows."""
 
-    def __init__(self, table: GridTable, *, captions: bool = False, header: bool = True) -> None:
-        self._table, self._rows = table, list[tuple[Row, str]]()
+    def __init__(self, table: GridTable, *, captions: bool = False, header: bool = True, title: str = "") -> None:
+        self._table, self._title, self._rows = table, title, list[tuple[Row, str]]()
         self._captions = tuple(cell.text for cell in table.captions)
         self._names = [_short_name(name) for name in table.header]
         named = "; ".join(dict.fromkeys(filter(None, table.header)))
@@ -127,6 +127,7 @@ class TableText:
             rows=place_sections(self._rows),
             unit=table.unit,
             captions=self._captions,
+            title=self._title,
             heads=tuple(filter(None, [*(caption[:_MOST_CAPTION] for caption in self._captions), columns])),
         )
         return Block(text=text, table=written)

@@ -7,21 +7,24 @@ import datetime
 import re
 import time
 import warnings
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from io import BytesIO, StringIO
 from itertools import chain, islice
 from typing import Any
 
+from crag.core.tables import SEPARATOR
 from crag.ingest.files import check_container, translate_errors
 from crag.ingest.grid import MOST_COLUMNS, GridCell, GridRow, GridTable, is_header_of, read_grid
 from crag.ingest.properties import office_properties
 from crag.ingest.sections import Block, ComposedPage, TableText, messages
+from crag.ingest.units import unit_in
 from crag.text.encodings import guess_text
 
 ROWS, CHARACTERS = 200, 20_000
 """Of one page."""
-_MOST_TITLE = 120
+_MOST_TITLE, _MOST_TITLES = 120, 4
 
 _Sheet = Iterable[tuple[int, list[GridCell]]]
 """The rows of a sheet with their numbers. A row without cells is blank."""
@@ -66,12 +69,15 @@ class _Pages:
         self._first = first
         self._before: GridTable | None = None
         self._title: tuple[int, str] | None = None
+        self._above: deque[str] = deque(maxlen=_MOST_TITLES)  # lines above the next table
         self._rows = self._characters = 0  # of the page
 
     def write(self, block: Sequence[GridCell]) -> None:
         """Write the rows between two blank ones: a table, or the lines above one."""
         table = read_grid(block, self._before)
-        if not any(row.cells for row in table.rows):
+        if not table.unit:
+            table = replace(table, unit=unit_in([*self._above]))
+        if not table.header and not any(row.cells for row in table.rows):
             for row in table.rows:
                 self._write_line(row)
             return
@@ -79,18 +85,18 @@ class _Pages:
         for number in above or [table.rows[0].number]:
             self._count(number, 0)
         self._name([cell.text for cell in table.captions if cell.text != table.unit])
-        lines = TableText(table, captions=True, header=bool(table.heads))
-        written = 0
+        title = SEPARATOR.join(self._above)
+        lines = TableText(table, captions=True, header=bool(table.heads), title=title)
         for row in table.rows:
             if self._is_full():
                 self._end(lines)
-                lines, written = TableText(table), 0
+                lines = TableText(table, title=title)
             size = lines.size
             lines.add(row)
             self._count(row.number, lines.size - size)
-            written += 1
         self._end(lines)
         self._before, self._title = table, None
+        self._above.clear()
 
     def _write_line(self, row: GridRow) -> None:
         """Write what the table below is called, or a note."""
@@ -98,6 +104,7 @@ class _Pages:
         self._count(row.number, len(text))
         start = self.found[-1].write(Block(text=text))
         self._title = (start, text) if len(text) <= _MOST_TITLE else None
+        self._above += [text] if self._title else []
 
     def _name(self, captions: Sequence[str]) -> None:
         """Make a heading of what the next table is called: the line above it, or its first caption."""

@@ -156,6 +156,28 @@ def test_a_sign_in_a_cell_of_its_own_belongs_to_its_amount() -> None:
     assert found.header.count("2023") == 1
 
 
+def test_a_unit_under_the_name_of_its_amount_stands_behind_it() -> None:
+    found = grid(
+        ["Service", ("Fee", 1, 2), "Who"], ["Passport", "70", "EUR", "all"], ["Card", "free", "of charge", "all"]
+    )
+    assert said(found) == ["Passport: Fee 70 EUR; Who all", "Card: Fee free; Fee of charge; Who all"]
+
+
+def test_names_of_rows_that_the_source_marks_are_no_header() -> None:
+    rows = [("Name", "Seagull II"), ("Length", "12.4 m"), ("Built", "1998")]
+    cells = [
+        GridCell(row=at, column=column, text=text, header=not column)
+        for at, row in enumerate(rows)
+        for column, text in enumerate(row)
+    ]
+    assert said(read_grid(cells)) == ["Name: Seagull II", "Length: 12.4 m", "Built: 1998"]
+
+
+def test_labels_under_one_name_are_called_by_it_once() -> None:
+    found = grid([("Location", 1, 2), "Area"], [("North", 2, 1), "Ground", "420"], ["First", "380"])
+    assert said(found) == ["North, Ground: Area 420", "North, First: Area 380"]
+
+
 def test_each_row_keeps_a_unit_of_its_own() -> None:
     found = grid(["Parameter", "Unit", "Found", "Allowed"], ["Soot number", "–", "0", "1"], ["Loss", "%", "7.5", "9"])
     assert said(found) == ["Soot number: Unit –; Found 0; Allowed 1", "Loss: Unit %; Found 7.5; Allowed 9"]

@@ -110,6 +110,20 @@ def test_a_presentation_is_cited_by_its_slides() -> None:
     assert parsed.pages[2].text == "Say that the fare rose twice."
 
 
+def test_merged_cells_of_a_slide_s_table_hold_for_their_columns() -> None:
+    from pptx import Presentation
+
+    made = Presentation()
+    table = made.slides.add_slide(made.slide_layouts[5]).shapes.add_table(4, 3, 0, 0, 3_000_000, 900_000).table
+    for at, said in enumerate(["Service", "Fee", "", "", "Adult", "Child", "Pass", "5", "3", "Card", "7", "4"]):
+        table.cell(at // 3, at % 3).text = said
+    table.cell(0, 1).merge(table.cell(0, 2))
+    table.cell(0, 0).merge(table.cell(1, 0))
+    held = BytesIO()
+    made.save(held)
+    assert "Card: Fee › Adult 7; Fee › Child 4" in text_of(read_document(held.getvalue(), "a.pptx", CONFIG))
+
+
 def test_hidden_slides_and_what_lies_beside_a_slide_are_left_out_and_said() -> None:
     parsed = read_document(small_pptx(), "ferry.pptx", CONFIG)
     assert "Ferry 2" not in text_of(parsed) and "beside" not in text_of(parsed)

@@ -1,4 +1,4 @@
-"""Kinds of trouble that people report of other readers: each input of `reports/` with its right value, and others."""
+"""Kinds of trouble that people report of other readers: inputs of `data/reports` with the right value, and others."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ from tests.support.small_office import body, edited, paragraph, sheet, small_doc
 pytestmark = pytest.mark.usefixtures("read_here")
 
 CONFIG = AppConfig()
-REPORTS = Path(__file__).parent / "reports"
+REPORTS = Path(__file__).parent.parent / "data" / "reports"
 
 
 def report(name: str) -> ParsedDocument:
@@ -83,6 +83,20 @@ def test_a_period_and_a_unit_above_the_header_are_the_table_s_own() -> None:
     assert each.headings == ((0, "2. Segment figures"),)
 
 
+def test_lines_above_a_sheet_s_table_speak_for_it() -> None:
+    from openpyxl import Workbook
+
+    made = Workbook()
+    for row in (["The fleet"], ["As of 30 June 2024 (in thousands)"], [], ["Ship", "Tonnage"], ["Anna", 1200]):
+        made.active.append(row)
+    held = io.BytesIO()
+    made.save(held)
+    parsed = read_document(held.getvalue(), "a.xlsx", CONFIG)
+    [table] = parsed.pages[0].tables
+    assert (table.unit, table.title) == ("in thousands", "The fleet › As of 30 June 2024 (in thousands)")
+    assert value(parsed, "Anna", "Tonnage") == "1200"
+
+
 # ---- raised and lowered text ---------------------------------------------------------------------------------------
 
 
@@ -94,18 +108,18 @@ def test_a_period_and_a_unit_above_the_header_are_the_table_s_own() -> None:
         ("the city", "[3]", ".", "the city [3]."),
         ("1,480", "3", "", "1,480 [3]"),
         ("total", "1, 2", "", "total [1, 2]"),
-        ("5 × 10", "−6", " m", "5 × 10^-6 m"),
+        ("5 × 10", "−6", " m", "5 × 10^−6 m"),
         ("withstands 10", "6", "", "withstands 10^6"),
         ("2010", "1", "", "2010 [1]"),
         ("20 m", "2", "", "20 m²"),
         ("Area (km", "2", ")", "Area (km²)"),
         ("12 ft", "2", "", "12 ft²"),
         ("registered in", "2", " towns", "registered in [2] towns"),
-        ("E = mc", "2", "", "E = mc^2"),
+        ("R", "2", " is", "R^2 is"),
         ("the 21", "st", " century", "the 21st century"),
         ("Brand", "®", "", "Brand®"),
-        ("1", "1", "/", "1 1/"),
-        ("", "4", " With motor.", "[4]  With motor."),
+        ("1", "1", "/2", "1 1/2"),
+        ("", "4", "With motor.", "[4] With motor."),
     ],
 )
 def test_raised_text_keeps_its_meaning(before: str, raised: str, after: str, right: str) -> None:
