@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -102,13 +102,18 @@ class Documents:
         more = sum(len(each.data) for each in new) + 8 * self._embedder.dimension * chunks
         with self._database.write(more=more) as connection:
             store.ensure_model(connection, self._embedder)
-            lost = [_store(connection, each, given) for each, given in zip(new, fields, strict=True)]
+            stored = [_store(connection, each, given) for each, given in zip(new, fields, strict=True)]
+            waiting = [each.number for each in stored if each.waits]
+            if waiting:
+                connection.execute(insert(unembedded), [{"document": number, "why": ""} for number in waiting])
+            if stored:
+                store.bump_all(connection, [change for each in stored for change in each.changes()])
         self._database.reserve(_RESERVED + _RESERVED_EACH * chunks)
         replaced = [each.instead_of for each in new if each.instead_of]
         if replaced:
             self._forget()
             memory.forget(replaced)
-        return lost
+        return [each.lost for each in stored]
 
     def _check_vectors(self, new: NewDocument) -> None:
         if new.vectors is None:
@@ -270,8 +275,24 @@ class Documents:
         memory.forget([id])
 
 
-def _store(connection: Connection, new: NewDocument, given: Fields) -> Lost | None:
-    """One document, and what was lost with the one in whose place it came."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stored:
+    """A document by its number, whether it `waits` for vectors, and what was lost with the `old` one, if it took one's
+    place.
+    """
+
+    number: int
+    waits: bool
+    old: int | None
+    lost: Lost | None
+
+    def changes(self) -> Iterator[tuple[store.Change, int]]:
+        if self.old is not None:
+            yield "deleted", self.old
+        yield "added", self.number
+
+
+def _store(connection: Connection, new: NewDocument, given: Fields) -> _Stored:
     old = number_of(connection, new.instead_of) if new.instead_of else None
     number, numbers = _put(connection, new, given)
     lost = None
@@ -279,9 +300,7 @@ def _store(connection: Connection, new: NewDocument, given: Fields) -> Lost | No
         its = [(_clean(each.text), each.id, at) for each, at in zip(new.chunks, numbers, strict=True)]
         lost = take_over(connection, old, number, its)
         remove(connection, old)
-        store.bump(connection, "deleted", old)
-    store.bump(connection, "added", number)
-    return lost
+    return _Stored(number=number, waits=new.vectors is None and bool(numbers), old=old, lost=lost)
 
 
 def _put(connection: Connection, new: NewDocument, given: Fields) -> tuple[int, list[int]]:
@@ -297,8 +316,6 @@ def _put(connection: Connection, new: NewDocument, given: Fields) -> tuple[int, 
     numbers = insert_chunks(connection, number, [_row(chunk) for chunk in new.chunks])
     if new.vectors is not None:
         store.put_vectors(connection, numbers, new.vectors)
-    elif numbers:
-        connection.execute(insert(unembedded).values(document=number, why=""))
     return number, numbers
 
 

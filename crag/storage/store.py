@@ -116,11 +116,20 @@ def _set(connection: Connection, key: str, value: str) -> None:
 def bump(connection: Connection, kind: Change, document: int | None = None) -> None:
     """Note what changed, by the document's number, for every index in this process and in others: the next generation.
 
-    Each call is one generation, that is one change; a transaction may make several, which are seen together.
+    Each change is one generation; a transaction may make several, which are seen together.
     """
-    generation = int(meta(connection, "generation")) + 1
-    _set(connection, "generation", str(generation))
-    connection.execute(insert(changes).values(generation=generation, document=document, kind=kind))
+    bump_all(connection, [(kind, document)])
+
+
+def bump_all(connection: Connection, changed: Sequence[tuple[Change, int | None]]) -> None:
+    """Note several changes in their order, as `bump` does."""
+    before = int(meta(connection, "generation"))
+    _set(connection, "generation", str(before + len(changed)))
+    rows = [
+        {"generation": generation, "document": document, "kind": kind}
+        for generation, (kind, document) in enumerate(changed, start=before + 1)
+    ]
+    connection.execute(insert(changes), rows)
 
 
 def empty(connection: Connection) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,8 +79,7 @@ class Unembedded:
             if there:
                 kept = [{"chunk": number, "vector": _packed(by_number[number])} for number, _ in there]
                 store.put(connection, vectors, kept)
-            for document in sorted({document for _, document in there}):
-                _finish(connection, document)
+            _finish(connection, {document for _, document in there})
 
     def note(self, why: str) -> None:
         """Note why no vectors are made now; empty: they are made."""
@@ -101,13 +100,14 @@ def _missing() -> Subquery:
     )
 
 
-def _finish(connection: Connection, document: int) -> None:
-    """Take a document that has all of its vectors from the list."""
-    left = _missing()
-    if not store.count(connection, left, left.c.document == document):
-        gone = connection.execute(delete(unembedded).where(unembedded.c.document == document))
-        if gone.rowcount:
-            store.bump(connection, "embedded", document)
+def _finish(connection: Connection, touched: Collection[int]) -> None:
+    """Take those of these documents from the list that have all of their vectors."""
+    listed, left, among = unembedded.c.document, _missing().c.document, sorted(touched)
+    waiting = {number for (number,) in store.select_in(connection, select(listed), listed, among)}
+    whole = waiting - {number for (number,) in store.select_in(connection, select(left).distinct(), left, among)}
+    if whole:
+        connection.execute(delete(unembedded).where(listed.in_(whole)))
+        store.bump_all(connection, [("embedded", number) for number in sorted(whole)])
 
 
 def _packed(row: NDArray[np.float32]) -> bytes:
