@@ -32,6 +32,7 @@ from crag.generation.extractive import ExtractiveGenerator
 from crag.index.embedded import opened
 from crag.models.runtime import embedder_of
 from crag.pipeline.build import Local, grader
+from crag.pipeline.embedding import embed_missing
 from crag.pipeline.executor import Events, RunExecutor
 from crag.pipeline.folders import FolderComparison, FolderFile, compare_folder, sync_files
 from crag.pipeline.foreign_parts import guard_evaluator
@@ -226,6 +227,17 @@ class Engine:
             cancel=stop,
             confidence=confidence,
         ).index(files)
+
+    def embed_missing(
+        self, workspace: Workspace = "default", cancel: threading.Event | None = None
+    ) -> Iterator[IngestEvent]:
+        """Make the vectors of documents that have none yet, as adding does at its end: after it was cut off or failed.
+
+        Raises CancelledError, and what the embedder or the library does.
+        """
+        library = self.library(workspace)
+        yield from embed_missing(library, self.embedder, cancel or threading.Event())
+        library.refresh_index()
 
     def compare_folder(
         self, folder: Path, workspace: Workspace = "default", cancel: threading.Event | None = None

@@ -23,6 +23,7 @@ from crag.core.settings import days_of
 from crag.core.types import Document
 from crag.ingest.files import ENDINGS, read_file
 from crag.messages.documents import folder_text, lost_text, step_text
+from crag.pipeline.folders import FileOriginal
 from crag.runtime.real_files import RealFolder
 from crag.text.formats import count, format_size
 
@@ -38,8 +39,6 @@ _COLOURS: dict[str, Colour] = {
     **dict.fromkeys(("changed", "duplicate", "gone", "removed"), "amber"),
     **{"unchanged": "dim"},
 }
-
-_Ended = ev.DocumentAdded | ev.DuplicateFound | ev.DocumentFailed | ev.DocumentRefreshed
 
 
 def index(
@@ -58,14 +57,14 @@ def index(
     addresses = [each for each in paths if _ADDRESS.match(each)]
     counts: Counter[str] = Counter()
     started: deque[Path] = deque()
-    modified: dict[Path, int] = {}
     with interruptible() as cancel, opened(place.ctx) as engine:
+        modified: dict[Path, int] = {}
 
-        def load(file: Path, folder: RealFolder | None) -> bytes:
+        def load(file: Path, folder: RealFolder | None) -> FileOriginal:
             modified[file], data = read_file(file, engine.config.limits.max_file_mb, folder)
-            return data
+            return FileOriginal(data=data, path=os.path.abspath(file), modified=modified[file])
 
-        def files() -> Iterator[tuple[str, Callable[[], bytes]]]:
+        def files() -> Iterator[tuple[str, Callable[[], FileOriginal]]]:
             for file, folder in (found for each in paths if each not in addresses for found in _files(Path(each))):
                 if cancel.is_set():
                     return
@@ -73,18 +72,20 @@ def index(
                 yield file.name, partial(load, file, folder)
 
         for event in engine.add_files(files(), place.target, confidence=confidence, cancel=cancel):
-            if isinstance(event, ev.IngestStep):
-                output.progress(f"{event.name}: {step_text(event)}")
+            if (end := _ended(event, output)) is None:
+                continue
+            if end.attached_to:
+                counts[_show(end, end.name, output)] += 1
                 continue
             file = started.popleft()  # one result a file, in the order they started
-            if isinstance(event, ev.DocumentAdded | ev.DuplicateFound):
+            if isinstance(end, ev.DuplicateFound):
                 path, at = os.path.abspath(file), modified[file]
-                if (path, at) != (event.document.path, event.document.modified):
+                if (path, at) != (end.document.path, end.document.modified):
                     try:
-                        engine.library(place.target).documents.note(event.document.id, path=path, modified=at)
+                        engine.library(place.target).documents.note(end.document.id, path=path, modified=at)
                     except CragError as error:  # the document is in the library all the same
                         output.note(f"{file}: later changes of this file will not be noticed. {error.message}")
-            counts[_show(event, str(file), output)] += 1
+            counts[_show(end, str(file), output)] += 1
         counts += _follow(engine.pages.add(addresses, place.target, confidence=confidence, cancel=cancel), output)
         if cancel.is_set():
             raise CancelledError("Indexing was stopped; the files listed as added are in the library.")
@@ -219,10 +220,9 @@ class _Watcher:
         counts = Counter[str](each.state for each in self.open if each.problem)
         events = self.engine.sync_files([*files, *self.compared.of("unchanged")], self.library, self.cancel)
         for event in events:
-            if isinstance(event, ev.IngestStep):
-                self.output.progress(f"{event.name}: {step_text(event)}")
+            if (end := _ended(event, self.output)) is None:
                 continue
-            status = _show(event, self.compared.name(started.popleft()), self.output)
+            status = _show(end, self.compared.name(started.popleft()), self.output)
             counts[status] += 1
             if status == "removed":
                 record_command(self.engine, self.library, "delete", "document", event.name)
@@ -240,11 +240,20 @@ def _follow(events: Iterable[ev.IngestEvent], output: Output) -> Counter[str]:
     """Show what becomes of each web page; how many ended in each way."""
     counts: Counter[str] = Counter()
     for event in events:
-        if isinstance(event, ev.IngestStep):
-            output.progress(f"{event.name}: {step_text(event)}")
-        else:
-            counts[_show(event, event.name, output)] += 1
+        if (end := _ended(event, output)) is not None:
+            counts[_show(end, end.name, output)] += 1
     return counts
+
+
+def _ended(event: ev.IngestEvent, output: Output) -> ev.IngestEnd | None:
+    """What came of a file; None of any other event, which is said."""
+    if isinstance(event, ev.EmbeddingFailed):
+        output.note(f"Some documents are found by their words alone: {plain(f'{event.message} {event.remedy}')}")
+        return None
+    if isinstance(event, ev.IngestStep):
+        output.progress(f"{event.name}: {step_text(event)}")
+        return None
+    return event
 
 
 def _conclude(counts: Counter[str], output: Output, nothing: str = "") -> int:
@@ -275,7 +284,7 @@ def _files(path: Path) -> list[tuple[Path, RealFolder | None]]:
     return [(each, folder) for each in sorted(found, key=lambda file: (file.parent.parts, file.name))] or [(path, None)]
 
 
-def _show(event: _Ended, file: str, output: Output) -> str:
+def _show(event: ev.IngestEnd, file: str, output: Output) -> str:
     """One result, as the person or the script wants it; returns its status. `file` is its path or address."""
     result, said = _describe(event)
     status = result["status"]
@@ -284,7 +293,7 @@ def _show(event: _Ended, file: str, output: Output) -> str:
     return str(status)
 
 
-def _describe(event: _Ended) -> tuple[dict[str, Any], str]:
+def _describe(event: ev.IngestEnd) -> tuple[dict[str, Any], str]:
     """One end as a record, and what it says of it for people."""
     if isinstance(event, ev.DocumentFailed):
         failed = {"status": "failed", "error": event.message, "remedy": event.remedy}

@@ -29,7 +29,7 @@ OUTPUT_CLOSED = 141
 
 _MODULES = {
     "indexing": {
-        "index": "Add documents (PDF, Office, CSV, text, web pages), all of a folder, or pages by their addresses.",
+        "index": "Add documents (PDF, Office, e-mail, text, web pages), all of a folder, or pages by their addresses.",
         "refresh": "Look at the web pages of documents again: changed ones are replaced, gone ones are said.",
         "watch": "Keep a library in step with a folder: show what is new, changed, moved or gone, and bring it in.",
     },

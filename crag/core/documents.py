@@ -18,7 +18,12 @@ INDEXED_AS = "headings-cellless-1"
 LOW_RECOGNITION = 0.9
 """Text that recognition is less sure of is said to be of low confidence: benchmarks/results/recognition.md."""
 
-Media = Literal["pdf", "html", "markdown", "text", "docx", "pptx", "xlsx", "csv", "image"]
+# fmt: off
+Media = Literal[
+    "pdf", "html", "markdown", "text", "docx", "pptx", "xlsx", "csv", "image",
+    "email", "rtf", "epub", "odt", "ods", "odp",
+]
+# fmt: on
 """What a document's bytes are."""
 
 Look = Literal["", "changed", "duplicate", "gone", "refused", "unreachable", "unreadable"]
@@ -81,8 +86,10 @@ def mean_confidence(lines: Iterable[LineBox]) -> float | None:
 class Document:
     """One document of the library. Its identity is its content: `id` is the SHA-256 of its bytes, in hex.
 
-    `kind` is what its bytes are. `url`: the web address that it came from. `path`: the file on this machine that it was
-    read from, where that is known, and `modified` when that file was changed last before (nanoseconds since the epoch).
+    `kind` is what its bytes are, and `properties` what they say of themselves, as (name, value): author, created,
+    modified (ISO 8601), title and others. `url`: the web address that it came from. `path`: the file on this machine
+    that it was read from, where that is known, and `modified` when that file was changed last before (nanoseconds since
+    the epoch).
 
     Of one from the web: when it was `published`, as exact as the page says (ISO 8601); when these words were had last
     (`fetched_at`) and its address looked at last (`looked_at`; both ISO 8601, UTC), and what that `look` found; `etag`
@@ -105,6 +112,7 @@ class Document:
     path: str = ""
     modified: int = 0
     kind: Media = "pdf"
+    properties: tuple[tuple[str, str], ...] = ()
     published: str = ""
     fetched_at: str = ""
     looked_at: str = ""

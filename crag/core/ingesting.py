@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from crag.core.errors import Reason
 from crag.core.tables import Table
@@ -57,11 +57,19 @@ class Page:
     cuts: tuple[Cut, ...] | None = None
 
 
+class Attachment(NamedTuple):
+    """A file that came in another one, as an e-mail's attachments do."""
+
+    name: str
+    data: bytes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedDocument:
     """All pages of a file, its best title, what kind of file it is, and what a person should know about the reading.
 
-    `published`: the date that it says of itself, as exact as it does (ISO 8601); empty: none.
+    `published`: the date that it says of itself, as exact as it does (ISO 8601); empty: none. `properties` as a
+    `Document`'s. `attachments` are documents of their own.
     """
 
     title: str
@@ -69,13 +77,16 @@ class ParsedDocument:
     warnings: tuple[str, ...] = ()
     kind: Media = "pdf"
     published: str = ""
+    properties: tuple[tuple[str, str], ...] = ()
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FileEvent:
-    """`name`: of the file, as it was given."""
+    """`name`: of the file, as it was given. `attached_to`: the file that it came in, which was given."""
 
     name: str
+    attached_to: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +121,7 @@ class RecognisingPage(_FileEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedding(_FileEvent):
-    """`done` chunks of `total` are embedded."""
+    """Of `total` chunks that were stored without vectors, `done` have one; those of the document `name` come next."""
 
     done: int
     total: int
@@ -119,7 +130,7 @@ class Embedding(_FileEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentAdded(_FileEvent):
-    """The document is stored, whole, and searchable."""
+    """The document is stored, whole, and found by its words. Its vectors follow."""
 
     document: Document
     kind: Literal["document_added"] = "document_added"
@@ -147,6 +158,15 @@ class DocumentFailed(_FileEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingFailed(_FileEvent):
+    """No more vectors can be made now: documents that have none, `name` the first, are found by their words alone."""
+
+    message: str
+    remedy: str
+    kind: Literal["embedding_failed"] = "embedding_failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentRefreshed(_FileEvent):
     """A document's web page or file was looked at again. `document` is as it is now.
 
@@ -170,4 +190,7 @@ class DocumentRefreshed(_FileEvent):
 IngestStep = ReadingQueued | ReadingPage | RecognisingPage | Embedding
 """How far a file is on its way."""
 
-IngestEvent = IngestStep | DocumentAdded | DuplicateFound | DocumentFailed | DocumentRefreshed
+IngestEnd = DocumentAdded | DuplicateFound | DocumentFailed | DocumentRefreshed
+"""What came of a file."""
+
+IngestEvent = IngestStep | IngestEnd | EmbeddingFailed

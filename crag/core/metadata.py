@@ -36,6 +36,9 @@ FIXED: Mapping[str, Kind] = MappingProxyType(
         "source": "text",
         "tags": "list",
         "date": "date",
+        "author": "text",
+        "created": "date",
+        "modified": "date",
         "review_by": "date",
     }
 )
@@ -48,6 +51,9 @@ KEPT_SOURCE = "web"
 """The `source` of a web page that an answer used and a person kept as a document."""
 KEPT_CONFIDENCE = 0.5
 """How far such a page is trusted, unless set otherwise."""
+
+DATES = ("created", "modified")
+"""The properties of a file that are dates."""
 
 _OF_THE_FILE = ("id", "name", "title", "pages", "added")
 """The fixed fields that nobody sets."""
@@ -126,7 +132,8 @@ def stored_fields(given: Mapping[str, Any]) -> dict[str, Value]:
 def fields_of(document: Document, given: Fields) -> dict[str, Value]:
     """All fields of a document, the fixed ones first. `given` are those that it was given: see `checked_fields`.
 
-    Unless given, `source` is the host of its address, `date` when it was published, where that is known.
+    Unless given, `source` is the host of its address, `date` when it was published, and `author`, `created` and
+    `modified` are what the file says of itself, where that is known.
     """
     fields: dict[str, Value] = {
         "id": document.id,
@@ -140,7 +147,8 @@ def fields_of(document: Document, given: Fields) -> dict[str, Value]:
     }
     host = urlsplit(document.url).hostname if document.url else None
     dated = {"date": document.published} if document.published else {}
-    return {**fields, **({"source": host} if host else {}), **dated, **given}
+    own = {name: _compose_letters(said) for name, said in document.properties if name in ("author", *DATES)}
+    return {**fields, **({"source": host} if host else {}), **dated, **own, **given}
 
 
 def tags_of(given: Fields) -> tuple[str, ...]:

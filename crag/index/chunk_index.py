@@ -34,8 +34,9 @@ class Contents:
 class Batch:
     """Chunks of one document, n of them, as an index takes them.
 
-    `numbers` (n,) ascending; `vectors` (n, dimension) of length 1; `contexts` what stands over each chunk (title,
-    heading, table header), where a word counts as much as two in its text; `texts` the chunks' own words.
+    `numbers` (n,) ascending; `vectors` (n, dimension) of length 1, or zeros where a chunk has none yet; `contexts` what
+    stands over each chunk (title, heading, table header), where a word counts as much as two in its text; `texts` the
+    chunks' own words.
     """
 
     document: int
@@ -67,7 +68,7 @@ class ChunkIndex(Protocol):
 
     `add` and `delete` are taken back by a crash until `commit`, which makes all since the last one searchable at once.
     After the next start the generation may be an earlier one: what came after it is added and deleted again. A chunk
-    that is there already stays as it is.
+    that is there already stays as it is, unless its document is deleted before, in the same commit.
 
     Every method raises IndexUnavailableError where the index can't be reached or can't be read; the records are whole
     then, and it can be filled again from them.

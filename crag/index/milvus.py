@@ -333,7 +333,8 @@ class MilvusIndex:
         ):
             above = stems(context)
             words = _cut([*above, *above, *stems(text)])
-            yield self._row(f"{self._key}.{number}", self._key, number, batch.document, vector, words)
+            near = vector if vector.any() else self._nowhere  # a vector of zeros has no cosine
+            yield self._row(f"{self._key}.{number}", self._key, number, batch.document, near, words)
 
     def _row(
         self, id: str, workspace: str, number: int, document: int, vector: Vectors, text: str = ""

@@ -1,7 +1,7 @@
 """The reader's child process: bytes on standard input, frames of JSON (or one image) on standard output.
 
 Everything that parses a hostile file happens here, under limits on memory and processor time, with no keys in the
-environment. Run as `python -m crag.ingest.child` by `crag.ingest.sandbox`, never imported by the engine.
+environment. Forked by `crag.ingest.forkserver` or run as `python -m crag.ingest.child`, never imported by the engine.
 """
 
 from __future__ import annotations
@@ -15,16 +15,19 @@ import resource
 import struct
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, BinaryIO
 
+from crag.core.ingesting import Attachment
 from crag.core.tables import dump_tables
 from crag.ingest.chunking import cut_page
 from crag.ingest.files import READERS, FileError
 from crag.ingest.sections import ComposedPage
 
-Reader = Callable[[bytes, dict[str, Any]], Iterator[dict[str, Any] | ComposedPage]]
-"""Reads a file as the job says: first a message of how many `pages` it has, its `title`, and, where it says so, when it
-was `published`; then its pages, numbered from 1. Raises FileError for what is wrong with the file.
+Reader = Callable[[bytes, dict[str, Any]], Iterator[dict[str, Any] | ComposedPage | Attachment]]
+"""Reads a file as the job says: first a message of how many `pages` it has, its `title`, its `properties`, and,
+where it says so, when it was `published`; then its pages, numbered from 1, and what is attached to it. Raises FileError
+for what is wrong with the file.
 """
 
 _MOST_PIXELS = 12_000_000
@@ -55,12 +58,20 @@ def main() -> None:
 
 
 def _limit(job: dict[str, Any]) -> None:
-    memory = int(job["memory_mb"]) * 1024 * 1024
+    memory = int(job["memory_mb"]) * 1024 * 1024 + _loaded()
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (int(job["seconds"]), hard))
+
+
+def _loaded() -> int:
+    """Bytes of address space that the program takes before it reads anything; 0 where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except OSError:
+        return 0
 
 
 def _allow(job: dict[str, Any], pages: int) -> None:
@@ -81,7 +92,7 @@ def _read(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
     """All pages, each sent as soon as it is read."""
     pages = 0
     for message in read_messages(data, job):
-        _send(out, message)
+        _send(out, message, message.pop("data", b""))
         if "page" in message:
             pages += 1
             _allow(job, pages)
@@ -93,7 +104,10 @@ def read_messages(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
     module, name = READERS[job["media"]].split(":")
     read: Reader = getattr(importlib.import_module(module), name)
     for item in read(data, job):
-        yield page_message(item) if isinstance(item, ComposedPage) else item
+        if isinstance(item, Attachment):
+            yield {"attachment": item.name, "data": item.data}
+        else:
+            yield page_message(item) if isinstance(item, ComposedPage) else item
 
 
 def page_message(page: ComposedPage) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from crag.core.ingesting import Cut, Page, ParsedDocument
 from crag.core.tables import SEPARATOR, Table
 from crag.core.types import Chunk, LineBox
+from crag.ingest.properties import properties_page
 from crag.ingest.sections import ComposedPage
 from crag.text.sentences import sentences
 
@@ -65,7 +66,7 @@ def chunk_document(parsed: ParsedDocument, document_id: str, source: str, *, siz
     """
     found: list[Chunk] = []
     heading = ""
-    for page in parsed.pages:
+    for page in (*parsed.pages, *properties_page(parsed)):
         headings, lines, tables = _Headings(page), _Places(page.lines), _Places(page.tables)
         for each in page.cuts if page.cuts is not None and sizes == _SIZES else cut_page(page, sizes):
             heading = headings.before(each.start) or heading

@@ -1,37 +1,44 @@
-"""Word documents: headings, paragraphs, tables, footnotes and text boxes, as a person sees them with changes accepted.
+"""Word documents: what a person sees with changes accepted, through mammoth into the one HTML reader.
 
-python-docx opens the container and its parts. The text is walked here, for its own walk leaves out inserted text,
-content controls, notes and boxes.
+python-docx opens the container. What is hidden or deleted is counted and taken out first; letterheads, boxes and the
+numbers that Word sets are put in.
 """
 
 from __future__ import annotations
 
+import re
+import sys
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
 from crag.ingest.files import FileError, check_container, translate_errors
-from crag.ingest.sections import Block, ComposedPage, fill_pages, messages, write_table
+from crag.ingest.html import read_html_blocks
+from crag.ingest.numbering import Numbering
+from crag.ingest.properties import office_properties
+from crag.ingest.sections import Block, ComposedPage, fill_pages, messages
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_MATH_TEXT = "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"
-_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+_M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _MACROS = (
     "application/vnd.ms-word.document.macroEnabled.main+xml",
     "application/vnd.ms-word.template.macroEnabledTemplate.main+xml",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.template.main+xml",
 )
-_GONE = frozenset({f"{_W}del", f"{_W}moveFrom"})
-_SKIPPED = frozenset(
-    {f"{_W}{name}" for name in ("pPr", "rPr", "tblPr", "tblGrid", "sectPr", "instrText")} | {_FALLBACK}
-)
-_SPACES = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
+_SHOWN = tuple(f"{_W}{name}" for name in ("t", "tab", "br", "cr", "noBreakHyphen", "sym"))
 _OFF = ("0", "false", "off")
 _PAPER = "FFFFFF"
 _TINY = 4  # half points
-_MOST_BOLD = 100
-_MOST_SPANNED = 60  # columns that one cell may say it covers
+_FRAMES = 20_000
+"""Of Python, for tables in tables: a parser takes 256 levels."""
+_HEADING = "CragHeading"
+_STYLES = f"p.{_HEADING} => h1:fresh"
+_BACK = re.compile(r'<a href="#(?:foot|end)note-ref-\d+">[^<]*</a>')
+_RELATED = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
 def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
@@ -48,54 +55,22 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
         main = package.main_document_part
         if not isinstance(main, DocumentPart):
             raise FileError("damaged", "no document in it")
-        related = {rel.reltype.rpartition("/")[2]: rel.target_part for rel in main.rels.values() if not rel.is_external}
-        body = _Body(_styles(related.get("styles")), _notes(related))
-        found = list(fill_pages(_with_headings(list(body.blocks(main.element.body)))))
-        title = package.core_properties.title
-        notes |= {"deleted": body.deleted, "comments": _comments(related.get("comments"))}
-    yield from messages(found, job, title, notes)
+        kinds = {rel.reltype.rpartition("/")[2]: _root(rel.target_part) for rel in _inside(main.rels.values())}
+        document = _Document(kinds)
+        parts = {"document": document.with_letterheads(main)}
+        parts |= {kind: kinds[kind] for kind in ("footnotes", "endnotes") if kind in kinds}
+        for root in parts.values():
+            document.clean(root)
+        blocks = [*read_html_blocks(_to_html(parts)), Block(text="", unseen=document.unseen)]
+        comments = sum(1 for _ in kinds["comments"].iter(f"{_W}comment")) if "comments" in kinds else 0
+        about = office_properties(data)
+        notes |= {"deleted": document.deleted, "comments": comments}
+    yield from messages(fill_pages(blocks), job, about.get("title", ""), notes, properties=about)
 
 
-@dataclass(frozen=True, slots=True)
-class _Style:
-    heading: bool = False
-    hidden: bool = False
-
-
-def _styles(part: Any) -> dict[str, _Style]:
-    """What each style makes of its paragraphs, with what it takes from those it is based on."""
-    found: dict[str, tuple[str, str, _Style]] = {}
-    for style in _root(part).iter(f"{_W}style") if part is not None else ():
-        name, base = _value(style, "name").lower(), _value(style, "basedOn")
-        level = style.find(f".//{_W}outlineLvl")
-        heading = name.startswith("heading") or name == "title" or (level is not None and level.get(f"{_W}val") < "9")
-        hidden = any(_on(each) for each in style.iter(f"{_W}vanish"))
-        found[style.get(f"{_W}styleId") or ""] = (name, base, _Style(heading, hidden))
-    whole: dict[str, _Style] = {}
-    for id in found:
-        heading = hidden = False
-        at, seen = id, set[str]()
-        while at in found and at not in seen:
-            seen.add(at)
-            _, at, own = found[at]
-            heading, hidden = heading or own.heading, hidden or own.hidden
-        whole[id] = _Style(heading and not found[id][0].startswith("toc"), hidden)
-    return whole
-
-
-def _notes(related: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
-    """Footnotes and endnotes by the name of what refers to them and their ids."""
-    found = {}
-    for kind in ("footnote", "endnote"):
-        part = related.get(f"{kind}s")
-        for note in _root(part).iter(f"{_W}{kind}") if part is not None else ():
-            if note.get(f"{_W}type") in (None, "normal"):
-                found[f"{_W}{kind}Reference", note.get(f"{_W}id") or ""] = note
-    return found
-
-
-def _comments(part: Any) -> int:
-    return sum(1 for _ in _root(part).iter(f"{_W}comment")) if part is not None else 0
+def _inside(rels: Iterable[Any]) -> Iterator[Any]:
+    wanted = ("styles", "numbering", "footnotes", "endnotes", "comments")
+    return (rel for rel in rels if not rel.is_external and rel.reltype.endswith(wanted))
 
 
 def _root(part: Any) -> Any:
@@ -105,8 +80,73 @@ def _root(part: Any) -> Any:
     return part.element if hasattr(part, "element") else parse_xml(part.blob)
 
 
+def _to_html(parts: Mapping[str, Any]) -> str:
+    """A document of these parts alone as HTML."""
+    import mammoth
+    from lxml import etree
+
+    rels = "".join(
+        f'<Relationship Id="{name}" Type="{_RELATED}/{name}" Target="{name}.xml"/>'
+        for name in parts
+        if name != "document"
+    )
+    top = f'<Relationship Id="main" Type="{_RELATED}/officeDocument" Target="word/document.xml"/>'
+    listed = '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{}</Relationships>'
+    held = BytesIO()
+    with zipfile.ZipFile(held, "w") as file:
+        file.writestr("_rels/.rels", listed.format(top))
+        file.writestr("word/_rels/document.xml.rels", listed.format(rels))
+        for name, root in parts.items():
+            file.writestr(f"word/{name}.xml", etree.tostring(root, encoding="utf-8", xml_declaration=True))
+    most = sys.getrecursionlimit()
+    sys.setrecursionlimit(_FRAMES)
+    try:
+        return _BACK.sub("", mammoth.convert_to_html(held, style_map=_STYLES).value)
+    finally:
+        sys.setrecursionlimit(most)
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """What a style makes of its paragraphs, with what it takes from those it is based on."""
+
+    heading: bool = False
+    hidden: bool = False
+    number: str = ""
+    level: str = ""
+
+
+def _styles(root: Any) -> dict[str, _Style]:
+    found: dict[str, tuple[str, _Style]] = {}
+    for style in root.iter(f"{_W}style") if root is not None else ():
+        name = _value(style, "name").lower()
+        outline = style.find(f".//{_W}outlineLvl")
+        heading = (
+            name.startswith("heading") or name == "title" or (outline is not None and outline.get(f"{_W}val") < "9")
+        )
+        hidden = any(map(_on, style.iter(f"{_W}vanish")))
+        numbered = style.find(f".//{_W}numPr")
+        number, level = ("", "") if numbered is None else (_value(numbered, "numId"), _value(numbered, "ilvl"))
+        own = _Style(heading and not name.startswith("toc"), hidden, number, level)
+        found[style.get(f"{_W}styleId") or ""] = (_value(style, "basedOn"), own)
+    whole: dict[str, _Style] = {}
+    for id in found:
+        at, chain = id, dict[str, _Style]()
+        while at in found and at not in chain:
+            base, chain[at] = found[at]
+            at = base
+        line = list(chain.values())
+        whole[id] = _Style(
+            any(each.heading for each in line),
+            any(each.hidden for each in line),
+            next((each.number for each in line if each.number), ""),
+            next((each.level for each in line if each.level), ""),
+        )
+    return whole
+
+
 def _value(element: Any, name: str) -> str:
-    child = element.find(f"{_W}{name}")
+    child = element.find(f"{_W}{name}") if element is not None else None
     return (child.get(f"{_W}val") or "") if child is not None else ""
 
 
@@ -114,160 +154,117 @@ def _on(element: Any) -> bool:
     return element.get(f"{_W}val") not in _OFF
 
 
-def _with_headings(blocks: list[Block]) -> Iterable[Block]:
-    """The blocks; in a document without headings, its short bold paragraphs are them, unless most are bold."""
-    bold = sum(isinstance(block, _Bold) for block in blocks)
-    if 2 * bold > len(blocks) or any(block.heading and not isinstance(block, _Bold) for block in blocks):
-        return (replace(block, heading=False) if isinstance(block, _Bold) else block for block in blocks)
-    return blocks
+def _has(element: Any, *names: str) -> bool:
+    return element is not None and any(element.find(f"{_W}{name}") is not None for name in names)
 
 
-class _Bold(Block):
-    """A short paragraph, all of it bold."""
+class _Document:
+    """Prepares a document's parts. `deleted` and `unseen` words were taken out."""
 
+    def __init__(self, kinds: Mapping[str, Any]) -> None:
+        self.deleted = self.unseen = 0
+        self._styles = _styles(kinds.get("styles"))
+        self._numbering = Numbering(kinds.get("numbering"))
 
-@dataclass(slots=True)
-class _Paragraph:
-    """What is gathered of one paragraph. `boxes` and `notes` stand beside it."""
+    def with_letterheads(self, main: Any) -> Any:
+        """The document's tree with its page headers before its text and the footers behind it, each of them once."""
+        body = main.element.body
+        at, seen = {"header": 0, "footer": len(body)}, set[str]()
+        for kind in ("footer", "header"):
+            for reference in list(body.iter(f"{_W}{kind}Reference")):
+                rel = main.rels.get(reference.get(_ID))
+                root = None if rel is None or rel.is_external else _root(rel.target_part)
+                text = " ".join("".join(each.itertext()) for each in root.iter(f"{_W}t")) if root is not None else ""
+                if root is not None and text.strip() and text not in seen:
+                    seen.add(text)
+                    body[at[kind] : at[kind]] = list(root)
+        return main.element
 
-    text: list[str]
-    boxes: list[Any]
-    notes: list[Any]
-    hidden: bool
-    boxed: bool
-    unseen: int = 0
-    plain: int = 0
+    def clean(self, root: Any) -> None:
+        """Take out what nobody sees, and write as text what is none for mammoth: boxes, formulas and numbers."""
+        from lxml import etree
 
+        etree.strip_elements(root, etree.Entity, with_tail=False)
+        for gone in list(root.iter(f"{_W}del", f"{_W}moveFrom")):
+            above = gone.getparent()
+            if above is not None and above.tag == f"{_W}trPr":
+                gone = above.getparent()
+            self._delete(gone)
+        for old in list(root.iter(f"{_MC}Fallback")):
+            if old.getprevious() is not None:
+                _remove(old)
+        for box in list(root.iter(f"{_W}txbxContent")):
+            run = next(box.iterancestors(f"{_W}r"), None)
+            if run is not None:
+                run.append(box)
+        etree.strip_elements(root, *(f"{_W}{name}" for name in ("drawing", "pict", "object", "sdtPr")), with_tail=False)
+        etree.strip_tags(root, f"{_MC}AlternateContent", f"{_MC}Choice", f"{_MC}Fallback", f"{_W}hyperlink")
+        for formula in list(root.iter(f"{_M}oMath")):
+            formula.addprevious(_text_run(formula.makeelement, _linear(formula)))
+            _remove(formula)
+        for paragraph in root.iter(f"{_W}p"):
+            self._prepare(paragraph)
 
-class _Body:
-    """Walks the document. Its nesting is bounded by the parser, which takes 256 levels."""
+    def _delete(self, gone: Any) -> None:
+        texts = (each.text or "" for each in gone.iter(f"{_W}delText", f"{_W}t"))
+        self.deleted += len(" ".join(texts).split())
+        _remove(gone)
 
-    def __init__(self, styles: Mapping[str, _Style], notes: Mapping[tuple[str, str], Any]) -> None:
-        self.deleted = 0
-        self._styles, self._notes = styles, notes
-
-    def blocks(self, parent: Any, within: bool = False) -> Iterator[Block]:
-        """`within` a cell or a box, where white text may stand on a colour."""
-        for child in parent:
-            if child.tag == f"{_W}p":
-                yield from self._paragraph(child, within)
-            elif child.tag == f"{_W}tbl":
-                yield from self._table(child)
-            elif child.tag in _GONE:
-                self.deleted += _words(child)
-            elif child.tag not in _SKIPPED:
-                yield from self.blocks(child, within)
-
-    def _paragraph(self, paragraph: Any, within: bool) -> Iterator[Block]:
+    def _prepare(self, paragraph: Any) -> None:
         about = paragraph.find(f"{_W}pPr")
-        style = self._styles.get(_value(about, "pStyle") if about is not None else "", _Style())
-        shaded = about is not None and about.find(f"{_W}shd") is not None
-        found = _Paragraph([], [], [], style.hidden, within or shaded)
-        self._gather(paragraph, found)
-        text = "".join(found.text).strip()
-        level = about.find(f"{_W}outlineLvl") if about is not None else None
-        heading = style.heading or (level is not None and (level.get(f"{_W}val") or "9") < "9")
-        bold = bool(text) and not heading and not found.plain and len(text) <= _MOST_BOLD and text[-1] not in ".,;"
-        kind = _Bold if bold and not within else Block
-        yield kind(text=text, heading=(heading and bool(text)) or kind is _Bold, unseen=found.unseen)
-        for box in found.boxes:
-            yield from self.blocks(box, True)
-        for note in found.notes:
-            yield from self.blocks(note, within)
+        style = self._styles.get(_value(about, "pStyle"), _Style())
+        coloured = _has(about, "shd") or next(paragraph.iterancestors(f"{_W}tc", f"{_W}txbxContent"), None) is not None
+        for run in [each for each in paragraph.iter(f"{_W}r") if _is_of(each, paragraph)]:
+            if self._is_hidden(run.find(f"{_W}rPr"), style, coloured):
+                self.unseen += len("".join(each.text or "" for each in run.iterchildren(f"{_W}t")).split())
+                for each in list(run.iterchildren(*_SHOWN)):
+                    _remove(each)
+        texts = [each for each in paragraph.iter(f"{_W}t") if each.text and _is_of(each, paragraph)]
+        own = about.find(f"{_W}numPr") if about is not None else None
+        number = _value(own, "numId") or style.number
+        mark = self._numbering.next(number, _value(own, "ilvl") or style.level) if number else ""
+        if mark and texts:
+            texts[0].text = f"{mark} {texts[0].text}"
+        if about is None:
+            return
+        outline = _value(about, "outlineLvl")
+        for each in [each for each in about if each.tag in (f"{_W}numPr", f"{_W}pStyle")]:
+            about.remove(each)
+        if style.heading or (outline and outline < "9"):
+            about.insert(0, about.makeelement(f"{_W}pStyle", {f"{_W}val": _HEADING}))
 
-    def _gather(self, element: Any, found: _Paragraph) -> None:
-        for child in element:
-            if child.tag == f"{_W}r":
-                self._run(child, found)
-            elif child.tag in _GONE:
-                self.deleted += _words(child)
-            elif child.tag == _MATH_TEXT:
-                found.text.append(child.text or "")
-            elif child.tag not in _SKIPPED:
-                self._gather(child, found)
-
-    def _run(self, run: Any, found: _Paragraph) -> None:
-        about = run.find(f"{_W}rPr")
-        hidden = self._hidden(about, found)
-        if not hidden and run.findtext(f"{_W}t", "").strip() and not _flag(about, "b"):
-            found.plain += 1
-        for child in run:
-            if child.tag == f"{_W}t":
-                if hidden:
-                    found.unseen += len((child.text or "").split())
-                else:
-                    found.text.append(child.text or "")
-            elif child.tag in _SPACES and not hidden:
-                found.text.append(_SPACES[child.tag])
-            elif (note := self._notes.get((child.tag, child.get(f"{_W}id") or ""))) is not None:
-                found.notes.append(note)
-            elif child.tag not in _SKIPPED:
-                found.boxes += [box for box in child.iter(f"{_W}txbxContent") if not _copied(box, child)]
-
-    def _hidden(self, about: Any, found: _Paragraph) -> bool:
+    def _is_hidden(self, about: Any, style: _Style, coloured: bool) -> bool:
         """Whether a run can't be seen: marked so, in the paper's colour, or too small to be read."""
         if about is None:
-            return found.hidden
+            return style.hidden
         vanish = about.find(f"{_W}vanish")
-        style = self._styles.get(_value(about, "rStyle"), _Style())
-        if _on(vanish) if vanish is not None else style.hidden or found.hidden:
+        own = self._styles.get(_value(about, "rStyle"), _Style())
+        if _on(vanish) if vanish is not None else own.hidden or style.hidden:
             return True
-        marked = found.boxed or about.find(f"{_W}shd") is not None or about.find(f"{_W}highlight") is not None
         size = _value(about, "sz")
-        return (_value(about, "color").upper() == _PAPER and not marked) or (size.isdigit() and int(size) <= _TINY)
-
-    def _table(self, element: Any) -> Iterator[Block]:
-        rows: list[list[str]] = []
-        headed, unseen = False, 0
-        for row in element.iter(f"{_W}tr"):
-            if next(row.iterancestors(f"{_W}tbl"), None) is not element:
-                continue  # a table in a cell is recognised by that cell
-            if _gone_row(row):
-                self.deleted += _words(row)
-                continue
-            about = row.find(f"{_W}trPr")
-            headed = headed or (not rows and about is not None and _flag(about, "tblHeader"))
-            cells: list[str] = []
-            for cell in row.iter(f"{_W}tc"):
-                if next(cell.iterancestors(f"{_W}tr"), None) is row:
-                    said = list(self.blocks(cell, True))
-                    unseen += sum(block.unseen for block in said)
-                    cells.append("\n".join(block.text for block in said if block.text))
-                    cells += [""] * (min(_MOST_SPANNED, _spanned(cell)) - 1)
-            rows.append(cells)
-        if all(sum(map(bool, row)) < 2 for row in rows):  # a frame around text
-            yield from (Block(text=cell) for row in rows for cell in row if cell)
-        else:
-            yield from write_table(rows, headed=headed or None)
-        yield Block(text="", unseen=unseen)
+        white = _value(about, "color").upper() == _PAPER and not (coloured or _has(about, "shd", "highlight"))
+        return white or (size.isdigit() and int(size) <= _TINY)
 
 
-def _gone_row(row: Any) -> bool:
-    about = row.find(f"{_W}trPr")
-    return about is not None and about.find(f"{_W}del") is not None
+def _is_of(element: Any, paragraph: Any) -> bool:
+    """Whether the next paragraph around an element is this one, and no other in a box."""
+    return next(element.iterancestors(f"{_W}p"), None) is paragraph
 
 
-def _flag(about: Any, name: str) -> bool:
-    found = about.find(f"{_W}{name}") if about is not None else None
-    return found is not None and _on(found)
+def _remove(element: Any) -> None:
+    above = element.getparent()
+    if above is not None:
+        above.remove(element)
 
 
-def _spanned(cell: Any) -> int:
-    about = cell.find(f"{_W}tcPr")
-    said = _value(about, "gridSpan") if about is not None else ""
-    return int(said) if said.isdigit() and len(said) < 4 else 1
+def _text_run(make: Any, text: str) -> Any:
+    run, held = make(f"{_W}r"), make(f"{_W}t")
+    held.text = text
+    run.append(held)
+    return run
 
 
-def _copied(box: Any, top: Any) -> bool:
-    """Whether a box is the old form of one that stands beside it, or lies within another."""
-    for above in box.iterancestors():
-        if above is top:
-            return False
-        if above.tag in (_FALLBACK, f"{_W}txbxContent"):
-            return True
-    return False
-
-
-def _words(element: Any) -> int:
-    texts = (f"{_W}delText", f"{_W}t")
-    return len(" ".join(each.text or "" for each in element.iter(*texts)).split())
+def _linear(formula: Any) -> str:
+    """A formula on one line: what is raised behind "^", what is below a line behind "/"."""
+    signs = {f"{_M}sup": "^", f"{_M}den": "/"}
+    return "".join(each.text or "" if each.tag == f"{_M}t" else signs.get(each.tag, "") for each in formula.iter())

@@ -43,6 +43,12 @@ READERS: Mapping[Media, str] = MappingProxyType(
         "markdown": "crag.ingest.plain:read_markdown",
         "text": "crag.ingest.plain:read_text",
         "image": "crag.ingest.pictures:read",
+        "email": "crag.ingest.mail:read",
+        "rtf": "crag.ingest.rtf:read",
+        "epub": "crag.ingest.epub:read",
+        "odt": "crag.ingest.opendocument:read_text",
+        "ods": "crag.ingest.opendocument:read_sheets",
+        "odp": "crag.ingest.opendocument:read_slides",
     }
 )
 """The function that reads each kind in the reader's child process, a `crag.ingest.child.Reader`."""
@@ -58,6 +64,12 @@ NAMES: Mapping[Media, str] = MappingProxyType(
         "xlsx": "Excel workbook",
         "csv": "CSV table",
         "image": "image",
+        "email": "e-mail",
+        "rtf": "RTF document",
+        "epub": "EPUB book",
+        "odt": "OpenDocument text",
+        "ods": "OpenDocument spreadsheet",
+        "odp": "OpenDocument presentation",
     }
 )
 ENDINGS: Mapping[str, Media] = MappingProxyType(
@@ -65,36 +77,127 @@ ENDINGS: Mapping[str, Media] = MappingProxyType(
         **{"pdf": "pdf", "html": "html", "htm": "html", "md": "markdown", "markdown": "markdown", "txt": "text"},
         **{"docx": "docx", "docm": "docx", "pptx": "pptx", "pptm": "pptx", "ppsx": "pptx"},
         **{"xlsx": "xlsx", "xlsm": "xlsx", "csv": "csv", "tsv": "csv"},
+        **{"eml": "email", "msg": "email", "rtf": "rtf", "epub": "epub", "odt": "odt", "ods": "ods", "odp": "odp"},
         **dict.fromkeys(("png", "jpg", "jpeg", "tif", "tiff", "webp", "bmp"), "image"),
     }
 )
 """What files of these endings most likely are: for choosing files, and between forms of plain text."""
 
 _PDF_WITHIN = 1024
-_LOOKED_AT = 4096
+_LOOKED_AT, _HEADER_BYTES = 4096, 65_536
 _PARTS: Mapping[bytes, Media] = {b"word/": "docx", b"ppt/": "pptx", b"xl/": "xlsx"}
+_PACKED: Mapping[bytes, Media] = {
+    b"application/epub+zip": "epub",
+    b"application/vnd.oasis.opendocument.text": "odt",
+    b"application/vnd.oasis.opendocument.spreadsheet": "ods",
+    b"application/vnd.oasis.opendocument.presentation": "odp",
+}
+"""What a container says that it is in its first part, which is not compressed."""
+_OUTLOOK, _LOCKED_OFFICE = ("__properties_version1.0".encode("utf-16-le"), "EncryptedPackage".encode("utf-16-le"))
 _IMAGES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*")
 _HTML = (b"<!doctype html", b"<html", b"<head", b"<body")
+_HEADER = re.compile(rb"(?:From [^\n]*\n)?((?:[!-9;-~]{1,60}:[^\n]*\r?\n(?:[ \t]+[^\n]*\r?\n)*){2,})(?:\r?\n|\Z)?")
+"""The header of an e-mail: fields, some of which go on in lines that are indented."""
+_SENT = re.compile(rb"^(?:from|sender|date|subject):", re.IGNORECASE | re.MULTILINE)
+_CARRIED = re.compile(rb"^(?:received|message-id|mime-version|return-path):", re.IGNORECASE | re.MULTILINE)
+_FOREIGN: Sequence[tuple[int, bytes, str]] = (
+    (0, b"PK", "a ZIP archive"),
+    (0, b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
+    (0, b"Rar!", "a RAR archive"),
+    (0, b"\x1f\x8b", "a gzip archive"),
+    (0, b"BZh", "a bzip2 archive"),
+    (0, b"\xfd7zXZ", "an xz archive"),
+    (0, b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
+    (257, b"ustar", "a tar archive"),
+    (0, b"MZ", "a program"),
+    (0, b"\x7fELF", "a program"),
+    (0, b"\xcf\xfa\xed\xfe", "a program"),
+    (0, b"\xca\xfe\xba\xbe", "a program"),
+    (0, b"\0asm", "a program"),
+    (0, b"SQLite format 3", "an SQLite database"),
+    (0, b"GIF8", "a GIF image"),
+    (0, b"\0\0\1\0", "an icon"),
+    (0, b"8BPS", "a Photoshop image"),
+    (4, b"ftyphei", "a HEIC image"),
+    (4, b"ftypmif1", "a HEIC image"),
+    (4, b"ftypavif", "an AVIF image"),
+    (4, b"ftyp", "a video"),
+    (0, b"\x1a\x45\xdf\xa3", "a video"),
+    (8, b"AVI ", "a video"),
+    (8, b"WAVE", "a sound"),
+    (0, b"ID3", "a sound"),
+    (0, b"OggS", "a sound"),
+    (0, b"fLaC", "a sound"),
+    (0, b"%!PS", "a PostScript file"),
+    (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Office file older than 2007"),
+    (0, b"PAR1", "a Parquet file"),
+    (0, b"\x89HDF", "an HDF file"),
+    (0, b"wOF", "a font"),
+    (0, b"OTTO", "a font"),
+    (0, b"\0\1\0\0", "a font"),
+)
+"""Where which bytes stand in files that are not read, and what these are."""
 _MARKS = {b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"}
 _UNTEXTED = bytes(each for each in range(32) if each not in b"\t\n\v\f\r\x1b")
 
 
 def media_of(data: bytes, name: str) -> Media | None:
-    """What these bytes are; None for what nothing here reads. `name` tells Markdown and CSV from other text."""
+    """What these bytes are; None for what nothing here reads. `name` tells Markdown, CSV and e-mail from other text."""
     head = data[:_LOOKED_AT]
+    hint = ENDINGS.get(ending_of(name))
+    if head.startswith(b"{\\rtf"):
+        return "rtf"
+    if is_compound(data):
+        return "email" if _OUTLOOK in data else None
+    if head.startswith(b"PK\x03\x04"):
+        return _packed(data)
+    if _is_email(data[:_HEADER_BYTES], hint):
+        return "email"
     if b"%PDF-" in head[:_PDF_WITHIN]:
         return "pdf"
-    if head.startswith(b"PK\x03\x04"):
-        listed = _directory(data)
-        return next((media for part, media in _PARTS.items() if part in listed), None)
     if head.startswith(_IMAGES) or (head.startswith(b"RIFF") and head[8:12] == b"WEBP") or _is_bitmap(head):
         return "image"
-    if not _is_text(head) or b"%PDF-" in head:
+    if not _is_text(head) or b"%PDF-" in head or _foreign_text(head):
         return None
     if any(tag in head.lower() for tag in _HTML):
         return "html"
-    hint = ENDINGS.get(name.rpartition(".")[2].lower())
     return hint if hint in ("html", "markdown", "csv") else "text"
+
+
+def foreign_kind(data: bytes) -> str:
+    """What bytes are that are not read, as a person calls it; empty where that is not known."""
+    known = next((said for at, mark, said in _FOREIGN if data.startswith(mark, at)), "")
+    return known or _foreign_text(data[:_LOOKED_AT])
+
+
+def _foreign_text(head: bytes) -> str:
+    """What a text is that says nothing to a reader: a drawing or a program for a printer."""
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if start.startswith(b"%!PS"):
+        return "a PostScript file"
+    drawn = start.startswith(b"<svg") or (start.startswith(b"<?xml") and b"<svg" in start and b"<html" not in start)
+    return "an SVG drawing" if drawn else ""
+
+
+def _packed(data: bytes) -> Media | None:
+    """What a ZIP container is; None for an archive of other files."""
+    size = int.from_bytes(data[18:22], "little")
+    if data[30:38] == b"mimetype" and (said := data[38 : 38 + size].strip()) in _PACKED:
+        return _PACKED[said]
+    listed = _directory(data)
+    if b"META-INF/container.xml" in listed:
+        return "epub"
+    if b"[Content_Types].xml" not in listed:
+        return None
+    return next((media for part, media in _PARTS.items() if part in listed), None)
+
+
+def _is_email(head: bytes, hint: Media | None) -> bool:
+    """Whether a text begins as e-mails do. Without the ending of one it has to say how it was carried, too."""
+    found = _HEADER.match(head.removeprefix(b"\xef\xbb\xbf"))
+    if found is None or not _SENT.search(found[1]):
+        return False
+    return hint == "email" or _CARRIED.search(found[1]) is not None
 
 
 def _is_bitmap(head: bytes) -> bool:
@@ -102,9 +205,14 @@ def _is_bitmap(head: bytes) -> bool:
     return head.startswith(b"BM") and head[6:10] == bytes(4)
 
 
-def old_office(data: bytes) -> bool:
-    """Whether the bytes are the container of Office files that are locked with a password, or older than 2007."""
+def is_compound(data: bytes) -> bool:
+    """Whether the bytes are a compound file: an Outlook message, or an Office file that is locked or old."""
     return data.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
+
+
+def is_locked_office(data: bytes) -> bool:
+    """Whether the bytes are an Office file that is locked with a password."""
+    return is_compound(data) and _LOCKED_OFFICE in data
 
 
 def _directory(data: bytes) -> bytes:
@@ -192,6 +300,29 @@ def safe_name(name: str) -> str:
     return label
 
 
+_ATTACHED = re.compile(r"(.+) \(attached to .*\)")
+_MOST_OWN = 60
+"""Characters that the name of an attachment, and that of what it came in, may have in the name of its document."""
+
+
+def attached_name(name: str, source: str) -> str:
+    """The name of the document that an attachment of `source` becomes: "minutes.pdf (attached to hours.eml)"."""
+    own, _, ending = safe_name(name).rpartition(".")
+    own = f"{own[: _MOST_OWN - len(ending) - 1]}.{ending}" if own else ending[:_MOST_OWN]
+    source = source if len(source) < _MOST_OWN // 2 else f"{source[: _MOST_OWN // 2]}…"
+    return safe_name(f"{own} (attached to {source})")
+
+
+def own_name(name: str) -> str:
+    """The name of a file without that of the e-mail that it was attached to."""
+    return found[1] if (found := _ATTACHED.fullmatch(name)) else name
+
+
+def ending_of(name: str) -> str:
+    """The ending of a file's own name in small letters, without the dot."""
+    return own_name(name).rpartition(".")[2].lower()
+
+
 def record_of(
     parsed: ParsedDocument,
     chunks: Sequence[Chunk],
@@ -214,6 +345,7 @@ def record_of(
         warnings=parsed.warnings,
         kind=parsed.kind,
         published=parsed.published,
+        properties=parsed.properties,
     )
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from crag.core.tables import SEPARATOR
@@ -26,8 +26,13 @@ _FEW = 0.25
 _MOST_NAME = 60
 """Characters of the average header cell, where nothing but its place makes it one."""
 _VALUE = re.compile(r"[-+(±−–]?\s*+[$€£¥]?\s*+[-+(−–]?\d[\d\s.,:/'’%)-]*+(?:[eE][-+]?\d+)?%?\)?(?:\s?\[\w{1,3}\])?")
-_MEASURED = re.compile(rf"(?:[^\W\d_]{{1,12}}\s)?{_VALUE.pattern}\s?(?:[^\W\d_°µ]{{0,12}}|[^\s\d]{{1,10}})")
-_PERIOD = re.compile(r"(?:19|20)\d\d(?:\s?[/–-]\s?\d\d(?:\d\d)?)?|\d{1,4}([./-])\d{1,2}\1\d{1,4}")
+_AMOUNT = rf"(?:[^\W\d_]{{1,12}}\s)?{_VALUE.pattern}\s?(?:[^\W\d_°µ]{{0,12}}|[^\s\d]{{1,10}})"
+_MEASURED = re.compile(rf"{_AMOUNT}(?:\s(?:[^\W\d_]{{1,4}}|[–-])\s{_AMOUNT})?")  # with units, or from one to another
+_PERIOD = re.compile(
+    r"(?:[^\W\d_]{1,12}\.? )?(?:\d{1,2}[.,]? )?(?:[^\W\d_]{1,12}\.?,? )?(?:19|20)\d\d(?:\s?[/–-]\s?\d\d(?:\d\d)?)?"
+    r"|\d{1,4}([./-])\d{1,2}\1\d{1,4}"
+)
+_MOST_UNIT = 10  # characters
 _OPENS, _CLOSES = frozenset("("), frozenset({")", "%", ")%", "%)"})
 
 
@@ -78,8 +83,16 @@ class GridTable:
 
     def label(self, row: GridRow) -> str:
         """What a row is called: its first label, and the others behind the names of their columns."""
-        names = ("", *self.header[1:])
+        own = self.header[: self.labels]
+        names = ("", *("" if name == own[at] else name for at, name in enumerate(own[1:])))
         return ", ".join(f"{''.join(names[cell.column : cell.column + 1])} {cell.text}".strip() for cell in row.labels)
+
+
+def cells_of_rows(rows: Iterable[Sequence[str]], *, headed: bool = False) -> Iterator[GridCell]:
+    """The cells of rows of texts. `headed`: the source says that the first of them names the columns."""
+    for number, row in enumerate(rows):
+        for column, text in enumerate(row):
+            yield GridCell(row=number, column=column, text=text, header=True if headed and not number else None)
 
 
 def place_cells(rows: Iterable[Iterable[GridCell]]) -> Iterator[GridCell]:
@@ -157,6 +170,16 @@ def read_grid(cells: Iterable[GridCell], before: GridTable | None = None) -> Gri
     )
 
 
+def is_header_of(above: Sequence[GridCell], below: Sequence[GridCell]) -> bool:
+    """Whether some rows are nothing but the header of others from which blank rows part them."""
+    lowest, highest = max(cell.row for cell in above), min(cell.row for cell in below)
+    last = {cell.column for cell in above if cell.row == lowest}
+    first = [cell for cell in below if cell.row == highest]
+    if len(last) < 2 or len({cell.row for cell in above}) > _MOST_HEADS or any(map(_is_amount, above)):
+        return False
+    return any(_is_amount(cell) and cell.column in last for cell in first)
+
+
 def _key(cells: Sequence[GridCell]) -> tuple[tuple[int, str], ...]:
     """What is the same of a header row where it is repeated."""
     return tuple((cell.column, cell.text) for cell in cells)
@@ -196,7 +219,8 @@ def _expand(cells: Iterable[GridCell]) -> list[_Line]:
         if room - width < 0:
             rows = width = 1
         room -= width - 1
-        moved = replace(cell, column=cell.column - first, text=" ".join(cell.text.split()))
+        text = " ".join(cell.text.split())
+        moved = cell if text == cell.text and not first else replace(cell, column=cell.column - first, text=text)
         for line in lines[top : top + rows]:
             for column in range(moved.column, moved.column + width):
                 line.at.setdefault(column, moved)
@@ -222,6 +246,8 @@ def _is_head(lines: Sequence[_Line], at: int) -> bool:
         return False
     if all(cell.header for cell in own):
         return True
+    if 0 in line.at and line.at[0].header and any(cell.header is False for cell in own):
+        return False  # the name of a row, and its values
     above = lines[at - 1] if at else None
     styled = all(cell.bold for cell in line.cells) and not all(cell.bold for each in below for cell in each.cells)
     if styled and above is None:
@@ -244,7 +270,7 @@ def _is_head(lines: Sequence[_Line], at: int) -> bool:
 
 
 def _names_columns(line: _Line, below: Sequence[_Line]) -> bool:
-    """Whether an unmarked first row names columns: text or periods over amounts; or, over text, three names and more."""
+    """Whether an unmarked first row names columns: text or periods over amounts; over text, three names or more."""
     cells = line.cells
     if len(cells) < 2 and 0 in line.at:
         return False
@@ -255,16 +281,20 @@ def _names_columns(line: _Line, below: Sequence[_Line]) -> bool:
     places = {column for each in below for column in each.at} - {0}
     texts = [cell.text for cell in cells]
     full = len(places) > 1 and places <= set(line.at) and len(set(texts)) == len(texts)
-    return full and sum(map(len, texts)) <= _MOST_NAME * len(texts)
+    return full and not any(map(_MEASURED.fullmatch, texts)) and sum(map(len, texts)) <= _MOST_NAME * len(texts)
 
 
 def _is_over_amounts(line: _Line, below: Sequence[_Line]) -> bool:
-    """Whether most of what stands under one of a row's names is amounts."""
-    counts: dict[int, list[bool]] = defaultdict(list)
-    for each in below:
-        for column, cell in each.at.items():
-            counts[column].append(bool(_MEASURED.fullmatch(cell.text)))
-    return any(column and 2 * sum(counts[column]) > len(counts[column]) for column in line.at)
+    """Whether most of what stands under one of a row's names is amounts: under a period, others than periods."""
+    first = next((at for at, each in enumerate(below) if any(map(_is_amount, each.cells))), 0)
+    below = below[first:] if len(line.at) > 2 or len(below[0].at) > 2 else below  # behind more of the header
+    for column, name in line.at.items():
+        period = _PERIOD.fullmatch(name.text)
+        under = [each.at[column].text for each in below if column in each.at]
+        amounts = sum(bool(_MEASURED.fullmatch(text)) and not (period and _PERIOD.fullmatch(text)) for text in under)
+        if column and 2 * amounts > len(under) and (period or not _MEASURED.fullmatch(name.text)):
+            return True
+    return False
 
 
 def _is_amount(cell: GridCell) -> bool:
@@ -272,15 +302,11 @@ def _is_amount(cell: GridCell) -> bool:
 
 
 def _take_captions(heads: list[_Line]) -> list[GridCell]:
-    """Take what speaks for all columns out of the header: one name over all values, or over one amid none."""
-    if len(heads) < 2:
-        return []
+    """Take what speaks for all columns out of the header: a name that stands over values alone, and is not merged."""
     found: list[GridCell] = []
-    places = set().union(*(line.at for line in heads)) - {0}
     for line in heads[:-1]:
         own = line.beyond()
-        covered = sum(cell is own[0] for cell in line.at.values()) if len(own) == 1 else 0
-        if len(own) == 1 and (covered == 1 or covered >= len(places)) and not _reaches(own[0], heads, line):
+        if len(own) == 1 and len(line.at) <= 2 and not _reaches(own[0], heads, line):
             corner = line.at.get(0)
             if corner is not None and (unit_in([corner.text]) or (0 in heads[-1].at and heads[-1].at[0] is not corner)):
                 found.append(corner)
@@ -337,7 +363,7 @@ def _count_labels(body: Sequence[_Line], width: int) -> int:
         column, after = count - 1, count
         merged = any(
             above.at.get(column) is not None and above.at[column] is below.at.get(column)
-            for above, below in zip(rows, rows[1:], strict=False)
+            for above, below in pairwise(rows)
         )
         marked = bool(rows) and all(line.at[after].header is True for line in rows if after in line.at)
         if not merged and not (marked and any(after in line.at for line in rows)) and not _fill_down(rows, column):
@@ -364,31 +390,42 @@ def _fill_down(rows: Sequence[_Line], column: int) -> bool:
 def _row(line: _Line, labels: int, header: Sequence[str]) -> GridRow:
     own = {id(line.at[column]): line.at[column] for column in range(labels) if column in line.at}
     values: list[tuple[int, GridCell]] = []
-    done: dict[int, set[str]] = defaultdict(set)
     for column, cell in sorted(line.at.items()):
-        name = header[column] if column < len(header) else ""
-        if id(cell) not in own and name not in done[id(cell)]:
-            done[id(cell)].add(name)
-            values.append((column, cell))
+        if id(cell) in own:
+            continue
+        if values and values[-1][1] is cell and _are_one(values[-1][0], column, header):
+            continue  # it is merged over columns that are one
+        values.append((column, cell))
     return GridRow(number=line.number, labels=tuple(own.values()), cells=tuple(_join_signs(values, header)))
 
 
-def _join_signs(values: Sequence[tuple[int, GridCell]], header: Sequence[str]) -> Iterator[tuple[int, GridCell]]:
-    """The values, a sign in a cell of its own joined with its amount: "$" with what follows, "%" with what precedes."""
-    held: tuple[int, GridCell] | None = None
+def _join_signs(values: list[tuple[int, GridCell]], header: Sequence[str]) -> list[tuple[int, GridCell]]:
+    """The values, a sign or unit in a cell of its own joined with its amount.
+
+    "$" stands before what follows and "%" behind what precedes; "kg" behind the amount that is under the same name.
+    """
+    shared = len(set(header)) < len(header)
+    if not shared and not any(len(cell.text) < 3 and not cell.text.isalnum() for _, cell in values):
+        return values
+    found: list[tuple[int, GridCell]] = []
     for column, cell in values:
-        if held is not None and _are_one(held[0], column, header):
-            text = held[1].text
-            opens = _is_opening(text)
-            if opens or cell.text in _CLOSES:
-                joined = replace(cell, text=text + cell.text, payload=held[1].payload + cell.payload)
-                held = (column if opens and header[column : column + 1] != ("",) else held[0]), joined
+        if found and _are_one(found[-1][0], column, header):
+            before, last = found[-1]
+            opens = _is_opening(last.text)
+            unit = (
+                _is_unit(cell.text) and _is_amount(last) and column < len(header) and header[before] == header[column]
+            )
+            if opens or unit or cell.text in _CLOSES:
+                text = last.text + " " * unit + cell.text
+                at = column if opens and header[column : column + 1] != ("",) else before
+                found[-1] = at, replace(last, text=text, payload=last.payload + cell.payload)
                 continue
-        if held is not None:
-            yield held
-        held = column, cell
-    if held is not None:
-        yield held
+        found.append((column, cell))
+    return found
+
+
+def _is_unit(text: str) -> bool:
+    return len(text) <= _MOST_UNIT and any(map(str.isalpha, text)) and not any(map(str.isdigit, text))
 
 
 def _is_opening(text: str) -> bool:

@@ -8,10 +8,14 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from crag.ingest.files import FileError, translate_errors
+from crag.ingest.grid import MOST_COLUMNS, GridCell, cells_of_rows, place_cells
+from crag.ingest.raised import write_lowered, write_raised
 from crag.ingest.sections import Block, ComposedPage, fill_pages, messages, squeeze, write_table
 from crag.text.encodings import decode_text
 
@@ -34,6 +38,19 @@ _SILENT = frozenset(
     "button input nav dialog".split()
 )
 _ASIDE = frozenset({"navigation", "search", "menu", "menubar"})
+_FRAMES = frozenset({"presentation", "none"})
+_BOLD, _LISTS = ("b", "strong"), ("ol", "ul")
+_MOST_BOLD = 100
+"""Characters of a bold paragraph that may be a heading."""
+_MOST_SAID = 300
+"""Characters of a term and what is said of it, for a definition list to be a table of values."""
+_MOST_DIGITS, _MOST_ROMAN = 5, 4000
+_NUMBER = re.compile(r"-?\d{1,5}")
+_ROMAN = tuple(
+    zip((1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), "M CM D CD C XC L XL X IX V IV I".split(), strict=True)
+)
+_ALIGNED = re.compile(r"vertical-align\s*:\s*(super|sub)\b", re.IGNORECASE)
+_HEAVY = re.compile(r"font-weight\s*:\s*(?:bold|[6-9]00)", re.IGNORECASE)
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _BLOCKS = _HEADINGS | frozenset(
     "address article aside blockquote body caption center dd details div dl dt fieldset figcaption figure footer form "
@@ -61,11 +78,14 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
         source = decode_text(data)
         root, deep = parse_page(source)
         title, date, blocks = find_title(root), find_date(root), list(walk_page(root))
+        stated = find_meta(root)
+        about = {name: squeeze(stated.get(name) or "") for name in ("author", "keywords")}
+        about["created"] = date if about["author"] else ""
         if not deep and len(source) <= _MOST_CHARACTERS:
             blocks = _keep_main(blocks, find_main_text(root))
     if deep and not any(block.text for block in blocks):
         raise FileError("damaged", "it is nested too deeply")
-    yield from messages(fill_pages(blocks), job, title, {"deep": deep}, date)
+    yield from messages(fill_pages(blocks), job, title, {"deep": deep}, date, about)
 
 
 def parse_page(source: str) -> tuple[Any, bool]:
@@ -80,6 +100,10 @@ def parse_page(source: str) -> tuple[Any, bool]:
         root = html.document_fromstring(source.translate(_CONTROLS).encode("utf-8", "replace"), parser)
     except etree.ParserError as error:
         raise FileError("no text") from error
+    for each in root.iter("dl"):  # the parser takes a term for part of the one before it where that is not closed
+        terms = [term for term in each.iter("dt", "dd") if next(term.iterancestors("dl")) is each]
+        for term in terms:
+            each.append(term)
     return root, any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log)
 
 
@@ -122,6 +146,9 @@ def find_main_text(root: Any) -> str:
         if depths > _MOST_DEPTHS or len(element) > _MOST_CHILDREN:
             return ""
         waiting.extend((child, depth + 1) for child in element)
+    for cell in root.iter("td", "th"):  # it writes a cell for each column that one says to cover
+        for name in ("rowspan", "colspan"):
+            cell.attrib.pop(name, None)
     try:
         return extract(root, include_comments=False, include_tables=True, favor_recall=True) or ""
     except MemoryError:
@@ -131,17 +158,31 @@ def find_main_text(root: Any) -> str:
         return ""
 
 
+def read_html_blocks(source: str) -> Iterator[Block]:
+    """The headings, paragraphs and tables of a piece of HTML; nothing of an empty one."""
+    with suppress(FileError):
+        yield from walk_page(parse_page(source)[0])
+
+
 def walk_page(root: Any) -> Iterator[Block]:
     """The headings, paragraphs and tables that a person sees, and how many words are hidden beside them."""
-    return _Walk().blocks(root)
+    blocks = list(_Walk().blocks(root))
+    bold = sum(block.bold for block in blocks)
+    # In a document without headings, its short bold paragraphs are them, unless most are bold.
+    if bold and 2 * bold < len(blocks) and not any(block.heading for block in blocks):
+        return (replace(block, heading=block.bold) for block in blocks)
+    return iter(blocks)
 
 
 class _Walk:
-    """Walks through an element once, without recursion."""
+    """Walks through an element once, without recursion but for cells."""
 
     def __init__(self) -> None:
         self._held: list[str] = []
-        self._unseen = self._preformatted = 0
+        self._mark = ""
+        self._lists: list[_List | None] = []
+        self._unseen = self._preformatted = self._bold = 0
+        self._plain = False  # whether what is held is not all bold
 
     def blocks(self, root: Any) -> Iterator[Block]:
         from lxml import etree
@@ -154,57 +195,161 @@ class _Walk:
                 if tag in _BLOCKS:
                     yield from self._flush(tag in _HEADINGS and not silent)
                 self._preformatted -= tag == "pre"
+                self._bold -= tag in _BOLD
+                if tag in _LISTS and not silent and element is not root:
+                    self._lists.pop()
                 self._hold(element.tail if element is not root else "")
                 continue
             self._preformatted += tag == "pre"
+            self._bold += tag in _BOLD
             if tag in _BLOCKS:
                 yield from self._flush()
+            if tag in _LISTS and not silent and element is not root:
+                self._lists.append(_List(element) if tag == "ol" else None)
             if silent:
                 walker.skip_subtree()
             elif element is not root and _is_hidden(element):
                 self._unseen += _count_words(element)
                 walker.skip_subtree()
             elif tag == "table" and _is_data(element):
-                rows = list(self._rows(element))
-                for caption in element.iterchildren("caption"):
-                    yield Block(text=self._cell(caption))
-                yield from write_table(rows, headed=True if _has_header(element) else None)
+                yield from write_table(place_cells(self._rows(element)))
                 yield from self._flush()
+                walker.skip_subtree()
+            elif tag == "dl" and (pairs := self._pairs(element)):
+                yield from write_table(cells_of_rows(pairs))
+                yield from self._flush()
+                walker.skip_subtree()
+            elif (raised := _is_raised(element, tag)) is not None and element is not root:
+                text, before = "".join(element.itertext()), "".join(self._held[-4:]).rpartition("\v")[2]
+                after = element.tail or ""
+                self._hold(write_raised(before, text, after) if raised else write_lowered(before, text))
                 walker.skip_subtree()
             elif tag == "br":
                 self._held.append("\v")
             else:
+                if tag == "li" and self._lists:
+                    self._mark = self._lists[-1].next(element) if self._lists[-1] else ""
                 self._hold(element.text)
         yield from self._flush()
 
     def _hold(self, text: str | None) -> None:
         """Line breaks are blanks, except in preformatted text."""
-        self._held.append((text or "").replace("\n", "\v" if self._preformatted else " "))
+        text = (text or "").replace("\n", "\v" if self._preformatted else " ")
+        self._plain = self._plain or (not self._bold and not text.isspace() and bool(text))
+        self._held.append(text)
 
     def _flush(self, heading: bool = False) -> Iterator[Block]:
         lines = map(squeeze, "".join(self._held).split("\v"))
         text = "\n".join(line for line in lines if line)
-        self._held = []
+        mark = self._mark if text else ""
+        short = bool(text) and not mark and len(text) <= _MOST_BOLD and text[-1] not in ".,;"
+        bold = short and not self._plain and not heading
+        self._held, self._plain = [], False
         if text or self._unseen:
-            yield Block(text=text, heading=heading and bool(text), unseen=self._unseen)
+            self._mark = "" if text else self._mark
+            yield Block(
+                text=mark + text, heading=heading and bool(text), unseen=self._unseen, bold=bold, mark=len(mark)
+            )
             self._unseen = 0
 
-    def _rows(self, element: Any) -> Iterator[list[str]]:
+    def _rows(self, element: Any) -> Iterator[list[GridCell]]:
+        """A table's rows as cells that say how far they reach; its caption stands over all of them."""
+        marked = next(element.iter("th", "thead"), None) is not None
+        for caption in element.iterchildren("caption"):
+            yield [GridCell(row=0, column=0, text=self._cell(caption), columns=MOST_COLUMNS)]
         for row in element.iter("tr"):
             if _is_hidden(row):
                 self._unseen += _count_words(row)
                 continue
-            cells: list[str] = []
-            for cell in row.iterchildren("td", "th"):
-                cells.append(self._cell(cell))
-                spanned = cell.get("colspan") or "1"
-                cells += [""] * (int(spanned) - 1 if spanned.isdigit() and len(spanned) < 3 else 0)
-            yield cells
+            head = row.getparent().tag == "thead"
+            yield [
+                GridCell(
+                    row=0,
+                    column=0,
+                    text=self._cell(cell),
+                    rows=_span(cell, "rowspan"),
+                    columns=_span(cell, "colspan"),
+                    header=(head or cell.tag == "th") if marked else None,
+                    bold=_is_bold(cell),
+                )
+                for cell in row.iterchildren("td", "th")
+            ]
+
+    def _pairs(self, element: Any) -> list[list[str]]:
+        """The terms of a definition list with what is said of each; none where that is text of some length."""
+        pairs: list[list[str]] = []
+        for each in element.iter("dt", "dd"):
+            if each.tag == "dt" and (not pairs or pairs[-1][1]):
+                pairs.append([self._cell(each), ""])
+            elif pairs:
+                at = 1 if each.tag == "dd" else 0
+                pairs[-1][at] = ", ".join(filter(None, [pairs[-1][at], self._cell(each)]))
+        short = all(term and said and len(term) + len(said) <= _MOST_SAID for term, said in pairs)
+        return pairs if short and len(pairs) > 1 else []
 
     def _cell(self, cell: Any) -> str:
-        blocks = list(walk_page(cell))
+        if not len(cell):
+            return "" if _is_hidden(cell) else squeeze(cell.text or "")
+        blocks = list(_Walk().blocks(cell))
         self._unseen += sum(block.unseen for block in blocks)
         return squeeze(" ".join(block.text for block in blocks))
+
+
+class _List:
+    """Counts the items of an ordered list."""
+
+    def __init__(self, element: Any) -> None:
+        start, self._kind = element.get("start") or "", element.get("type") or "1"
+        self._step = 1 if element.get("reversed") is None else -1
+        items = sum(each.tag == "li" for each in element)
+        self._next = int(start) if _NUMBER.fullmatch(start) else 1 if self._step > 0 else items
+
+    def next(self, item: Any) -> str:
+        """What stands before an item."""
+        own = item.get("value") or ""
+        number = int(own) if _NUMBER.fullmatch(own) else self._next
+        self._next = number + self._step
+        return f"{write_number(number, self._kind)}. "
+
+
+def write_number(number: int, kind: str) -> str:
+    """A number as lists write it: kind "1", "a", "A", "i" or "I"."""
+    if kind in ("a", "A") and number > 0:
+        letters = ""
+        while number:
+            number, rest = divmod(number - 1, 26)
+            letters = chr(ord(kind) + rest) + letters
+        return letters
+    if kind in ("i", "I") and 0 < number < _MOST_ROMAN:
+        roman = ""
+        for value, sign in _ROMAN:
+            roman += sign * (number // value)
+            number %= value
+        return roman if kind == "I" else roman.lower()
+    return str(number)
+
+
+def _is_raised(element: Any, tag: str) -> bool | None:
+    """Whether an element raises its text (True) or lowers it (False); None for neither."""
+    if tag in ("sup", "sub"):
+        return tag == "sup"
+    aligned = _ALIGNED.search(element.get("style") or "") if tag in ("span", "font", "a") else None
+    return aligned[1].lower() == "super" if aligned else None
+
+
+def _is_bold(cell: Any) -> bool:
+    """Whether all of a cell's text is bold."""
+    if _HEAVY.search(cell.get("style") or ""):
+        return True
+    if not len(cell):
+        return False
+    bold = sum(len(squeeze("".join(each.itertext()))) for each in cell.iter(*_BOLD))
+    return bool(bold) and bold >= len(squeeze("".join(cell.itertext())))
+
+
+def _span(cell: Any, name: str) -> int:
+    said = cell.get(name) or ""
+    return int(said) if said.isascii() and said.isdigit() and len(said) <= _MOST_DIGITS else 1
 
 
 def _is_hidden(element: Any) -> bool:
@@ -234,36 +379,29 @@ def _count_words(element: Any) -> int:
     return len(" ".join(element.itertext()).split())
 
 
-def _has_header(element: Any) -> bool:
-    """Whether the cells of the first row say that it names the columns."""
-    first = next(element.iter("tr"), None)
-    cells = [each.tag for each in first.iterchildren("td", "th")] if first is not None else []
-    return len(cells) > 1 and "td" not in cells[1:] and "th" in cells
-
-
 def _is_data(element: Any) -> bool:
     """Whether a table holds rows of values and is no frame for the page's layout."""
-    if next(element.iterdescendants("table"), None) is not None:
+    if element.get("role") in _FRAMES or next(element.iterdescendants("table"), None) is not None:
         return False
     rows = list(element.iter("tr"))
     return len(rows) > 1 and max(len(list(row.iterchildren("td", "th"))) for row in rows) > 1
 
 
 def _keep_main(blocks: Sequence[Block], main: str) -> list[Block]:
-    """The blocks from the first to the last of the main text, with headings above it and tables on both sides.
+    """The blocks from the first to the last of the main text, with headings above it.
 
-    All blocks if these hold too little of the main text.
+    Tables and short lines of it on both sides belong to it. All blocks if these hold too little of the main text.
     """
     text = _letters(main)
-    letters = [_letters(block.text) for block in blocks]
+    letters = [_letters(block.text[block.mark :]) for block in blocks]
     found = [at for at, each in enumerate(letters) if len(each) >= _LEAST_LETTERS and each in text]
     if not found or len(text) < max(_LEAST_MAIN, _MAIN_SHARE * sum(map(len, letters))):
         return list(blocks)
     first, last = found[0], found[-1]
-    while first and blocks[first - 1].table is not None:
+    while first and (blocks[first - 1].table is not None or letters[first - 1] in text):
         first -= 1
     first = next((at for at in range(max(0, first - _HEADED), first) if blocks[at].heading), first)
-    while last + 1 < len(blocks) and blocks[last + 1].table is not None:
+    while last + 1 < len(blocks) and (blocks[last + 1].table is not None or letters[last + 1] in text):
         last += 1
     if sum(map(len, letters[first : last + 1])) < _MAIN_FOUND * len(text):
         return list(blocks)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from crag.ingest.files import FileError
 from crag.ingest.sections import ComposedPage
 
-_LONGEST_TITLE, _LONGEST_LABEL = 4096, 64
+_LONGEST_TEXT, _LONGEST_LABEL = 4096, 64
 """Bytes."""
+_DATE = re.compile(r"(?:D:)?\s*(\d{4})-?(\d\d)-?(\d\d)")
+"""A date as PDFs write it: "D:20240604091200+02'00'"."""
 
 
 def opened(data: bytes) -> Any:
@@ -30,6 +33,7 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
     """Its pages with their words, tables and places. Raises FileError."""
     import pypdfium2.raw as pdfium
 
+    from crag.ingest.annotations import Note, write_notes
     from crag.ingest.compose import compose_pages
     from crag.ingest.page_breaks import join_sentences
     from crag.ingest.table_units import Carried
@@ -40,27 +44,39 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
         raise FileError("no pages")
     if pages > int(job["max_pages"]):
         raise FileError("pages", str(pages))
-    yield {"pages": pages, "title": _metadata_title(document)}
-    read = _read_pages(document, pages)
-    for page in join_sentences(compose_pages(read, Carried())):
+    about = _properties(document)
+    if any(about.values()):
+        about["pages"] = str(pages)
+    yield {"pages": pages, "title": _metadata(document, "Title"), "properties": about}
+    notes: dict[int, list[Note]] = {}
+    words = _read_pages(document, pages, notes)
+    for page in join_sentences(compose_pages(words, Carried())):
         label = _read_label(document, page.number)
         page.place = f"page {label} ({page.number} of {pages})" if label not in ("", str(page.number)) else ""
+        write_notes(page, notes.pop(page.number, ()))
         yield page
 
 
-def _read_pages(document: Any, pages: int) -> Iterator[tuple[int, Any]]:
-    """The words of every page; one that can't be loaded comes as an empty page marked as unreadable."""
+def _read_pages(document: Any, pages: int, notes: dict[int, Any]) -> Iterator[tuple[int, Any]]:
+    """The words of every page; one that can't be loaded comes as an empty page marked as unreadable.
+
+    What is noted on a page goes into `notes` by its number.
+    """
     import pypdfium2.raw as pdfium
 
+    from crag.ingest.annotations import Form, place_words, read_annotations
     from crag.ingest.visibility import read_page
     from crag.ingest.words import PageWords
 
+    form = Form(document)
     for number in range(1, pages + 1):
         page = pdfium.FPDF_LoadPage(document, number - 1)
         words = PageWords(612.0, 792.0, [], 0.0, [], failed=True)
         if page:
             try:
                 words = read_page(page)
+                added = read_annotations(form, page, words.words)
+                words.words, notes[number] = place_words(words.words, added.words), added.notes
             except ValueError:
                 words.failed = True
             finally:
@@ -75,10 +91,20 @@ def _read_label(document: Any, number: int) -> str:
     return _read_text(lambda buffer, size: pdfium.FPDF_GetPageLabel(document, number - 1, buffer, size), _LONGEST_LABEL)
 
 
-def _metadata_title(document: Any) -> str:
+def _properties(document: Any) -> dict[str, str]:
+    """What the document's information dictionary says, by name."""
+    said = {name.lower(): _metadata(document, name) for name in ("Author", "Subject", "Keywords")}
+    for name, key in (("created", "CreationDate"), ("modified", "ModDate")):
+        found = _DATE.match(_metadata(document, key))
+        said[name] = "-".join(found.groups()) if found else ""
+    return said
+
+
+def _metadata(document: Any, name: str) -> str:
     import pypdfium2.raw as pdfium
 
-    return _read_text(lambda buffer, size: pdfium.FPDF_GetMetaText(document, b"Title", buffer, size), _LONGEST_TITLE)
+    key = name.encode("ascii")
+    return _read_text(lambda buffer, size: pdfium.FPDF_GetMetaText(document, key, buffer, size), _LONGEST_TEXT)
 
 
 def _read_text(ask: Callable[[Any, int], int], most: int) -> str:

@@ -7,6 +7,8 @@ from io import BytesIO
 from typing import Any
 
 from crag.ingest.files import check_container, translate_errors
+from crag.ingest.grid import GridCell, cells_of_rows
+from crag.ingest.properties import office_properties
 from crag.ingest.sections import Block, ComposedPage, messages, write_table
 
 _MOST_CATEGORIES = 500
@@ -37,11 +39,12 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
             if spoken is not None and spoken.text.strip():
                 pages.append(ComposedPage(len(pages) + 1, 0.0, 0.0, place=f"notes of slide {number}"))
                 pages[-1].write(Block(text=_clean(spoken.text)))
-        title = package.core_properties.title
+        if about := office_properties(data):
+            about["slides"] = str(len(presentation.slides))
         comments = sum(name.startswith("ppt/comments/") for name in names)
         pages = pages if any(page.text or page.unseen for page in pages) else []
         notes |= {"hidden slides": hidden, "comments": comments}
-    yield from messages(pages, job, title, notes)
+    yield from messages(pages, job, about.get("title", ""), notes, properties=about)
 
 
 def _shapes(shapes: Any, size: tuple[int, int], page: ComposedPage, title: Any) -> Iterator[Block]:
@@ -67,12 +70,25 @@ def _shape(shape: Any, size: tuple[int, int], page: ComposedPage) -> Iterator[Bl
         # Within a group, places are the group's own: only the whole group can lie beside the slide.
         yield from _shapes(shape.shapes, (0, 0), page, None)
     elif getattr(shape, "has_table", False):
-        cells = ([_clean(cell.text) for cell in row.cells] for row in shape.table.rows)
-        yield from write_table(cells, headed=bool(shape.table.first_row) or None)
+        yield from write_table(_cells(shape.table))
     elif getattr(shape, "has_chart", False):
         yield from _chart(shape.chart)
     elif shape.has_text_frame:
         yield Block(text=_clean(shape.text_frame.text))
+
+
+def _cells(table: Any) -> Iterator[GridCell]:
+    for row, each in enumerate(table.rows):
+        for column, cell in enumerate(each.cells):
+            if not cell.is_spanned:
+                yield GridCell(
+                    row=row,
+                    column=column,
+                    text=_clean(cell.text),
+                    rows=cell.span_height if cell.is_merge_origin else 1,
+                    columns=cell.span_width if cell.is_merge_origin else 1,
+                    header=True if table.first_row and not row else None,
+                )
 
 
 def _chart(chart: Any) -> Iterator[Block]:
@@ -89,7 +105,7 @@ def _chart(chart: Any) -> Iterator[Block]:
             ]
             for at, name in enumerate(names)
         ]
-        yield from write_table([["", *(name for name, _ in series)], *rows], headed=True)
+        yield from write_table(cells_of_rows([["", *(name for name, _ in series)], *rows], headed=True))
 
 
 def _hidden(shape: Any) -> bool:

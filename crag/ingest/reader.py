@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,12 +18,12 @@ from crag.core.errors import (
     SettingsError,
     UnknownMediaError,
 )
-from crag.core.ingesting import Cut, Page, ParsedDocument
-from crag.core.metadata import days_in
+from crag.core.ingesting import Attachment, Cut, Page, ParsedDocument
+from crag.core.metadata import DATES, days_in
 from crag.core.tables import load_tables
 from crag.core.types import LineBox, Media, Rect
 from crag.ingest import scans
-from crag.ingest.files import NAMES, READERS, media_of, old_office, safe_name
+from crag.ingest.files import NAMES, READERS, foreign_kind, is_locked_office, media_of, safe_name
 from crag.ingest.sandbox import run_child
 from crag.ingest.scans import format_pages
 from crag.ingest.titles import LONGEST_TITLE, document_title
@@ -36,6 +36,8 @@ _LEFT_OUT: Mapping[str, tuple[str, str]] = {
     "hidden sheets": ("1 hidden sheet", "{:,} hidden sheets"),
     "hidden rows": ("1 hidden row", "{:,} hidden rows"),
     "hidden columns": ("1 hidden column", "{:,} hidden columns"),
+    "pictures": ("1 picture in its text", "{:,} pictures in its text"),
+    "objects": ("1 embedded object", "{:,} embedded objects"),
 }
 
 
@@ -46,14 +48,27 @@ def remarks(notes: Mapping[str, Any]) -> Iterator[str]:
         if count > 0:
             was = "it was" if count == 1 else "they were"
             yield f"It holds {one if count == 1 else several.format(count)}: {was} left out."
+    if unread := [str(each)[:_MOST_NAME] for each in notes.get("unread", ())]:
+        more = f" and {len(unread) - _MOST_PLACES} more" if len(unread) > _MOST_PLACES else ""
+        yield f"Of what is attached, this is not read: {', '.join(unread[:_MOST_PLACES])}{more}."
     if notes.get("macros"):
         yield "It holds macros: they are not run and not read."
     if notes.get("deep"):
         yield "Some of it is nested too deeply to be read."
+    for sheet, count in notes.get("formulas", ()):
+        formulas = "1 formula" if int(count) == 1 else f"{int(count):,} formulas"
+        yield f"Sheet {str(sheet)[:60]} holds {formulas} without a stored value: save it in Excel, and add it again."
+    if encoding := notes.get("encoding"):
+        yield f"It does not say its encoding; {str(encoding)[:20]} is a guess. If letters are wrong, save it as UTF-8."
     if cut := notes.get("cut"):
         yield f"Only its first part is read: what follows {str(cut)[:120]} is over the limits."
 
 
+_NOTHING = frozenset(("", "anonymous", "(anonymous)", "unspecified", "unknown", "none", "null", "untitled"))
+"""What programs write where nobody said anything."""
+_MOST_PROPERTIES, _MOST_PROPERTY, _MOST_NAME = 20, 300, 120
+_TITLED: Collection[Media] = ("html", "email", "epub")
+"""Kinds whose files name themselves better than their file's names do."""
 _MOST_PLACES = 5  # named in a warning
 _MOST_COUNTED = 1_000_000  # pages of a file, or words of a page
 _MUCH_MORE = 2  # times the text that stands over a picture, for recognition to have read a page
@@ -71,16 +86,13 @@ def detect_media(data: bytes, name: str, config: AppConfig, declared: Media | No
             f"{name} is {len(data) / 1024 / 1024:.0f} MB large; at most {config.limits.max_file_mb} MB are read."
         )
     media = declared or media_of(data, name)
-    if declared is None and old_office(data):
-        if "EncryptedPackage".encode("utf-16-le") in data:
-            raise EncryptedError(f"{name} is locked with a password.")
-        raise UnknownMediaError(
-            f"{name} is in a format of Office that is older than 2007, which is not read here.",
-            "Save it as .docx, .pptx, .xlsx or PDF, and add that file.",
-        )
+    if declared is None and is_locked_office(data):
+        raise EncryptedError(f"{name} is locked with a password.")
     if media is None or media not in READERS:
+        kind = foreign_kind(data)
+        what = f"{kind}, which is not read here" if kind else "nothing that can be read here, whatever its name says"
         known = ", ".join(NAMES[each] for each in READERS)
-        raise UnknownMediaError(f"{name} is nothing that can be read here, whatever its name says: {known}.")
+        raise UnknownMediaError(f"{name} is {what}.", f"Save it as one of these, and add that file: {known}.")
     return media
 
 
@@ -106,16 +118,21 @@ def read_document(
     read = _Read()
     total, metadata, published = 0, "", ""
     noted: tuple[str, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+    attachments: list[Attachment] = []
     try:
-        for message, _ in run_child({"task": "read", "media": media}, data, label, config, cancel):
+        for message, body in run_child({"task": "read", "media": media}, data, label, config, cancel):
             if "pages" in message:
                 total, metadata = _count(message["pages"], 1), str(message["title"])
                 published = str(message.get("published", ""))
+                properties = tuple(_properties(message.get("properties", {})))
                 noted = tuple(remarks(message.get("notes", {})))
             elif "page" in message:
                 read.add(message["page"], len(read.pages) + 1)
                 if on_page is not None:
                     on_page(len(read.pages), total)
+            elif "attachment" in message:
+                attachments.append(Attachment(safe_name(str(message["attachment"])), body))
         if len(read.pages) != total:
             raise DamagedError(f"{label} can't be read: only {len(read.pages)} of {total} pages came.")
         unread = scans.recognise(
@@ -124,12 +141,23 @@ def read_document(
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedError(f"{label} can't be read: the reader's answer made no sense.") from error
     return ParsedDocument(
-        title=document_title(_clean(metadata), read.largest, label, own=media == "html", subject=read.subject),
+        title=document_title(_clean(metadata), read.largest, label, own=media in _TITLED, subject=read.subject),
         pages=tuple(read.pages),
         warnings=(*_warnings(label, read, unread), *noted),
         kind=media,
         published=published if days_in(published) else "",
+        properties=properties,
+        attachments=tuple(attachments),
     )
+
+
+def _properties(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What a file says of itself, by name; dates that are none are left out."""
+    for name, value in list(raw.items())[:_MOST_PROPERTIES]:
+        said = " ".join(_clean(str(value)).split())[:_MOST_PROPERTY]
+        said.encode("utf-8")
+        if said.lower() not in _NOTHING and (name not in DATES or days_in(said)):
+            yield _clean(str(name))[:_MOST_NAME], said
 
 
 @dataclass(slots=True)

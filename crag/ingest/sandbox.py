@@ -6,8 +6,6 @@ import contextlib
 import json
 import signal
 import struct
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +14,7 @@ from typing import IO, Any
 
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, DamagedError, DocumentError, EmptyError, EncryptedError, LimitError
-from crag.runtime.processes import PACKAGE_PARENT, bare_environment
+from crag.ingest.children import Child, start_child
 
 _MOST_FRAME = 64 * 1024 * 1024
 _WALL_SPARE = 40.0  # seconds on the clock beyond the processor limit: a busy machine gives a child a third of its time
@@ -63,24 +61,16 @@ def run_child(
     cancel: threading.Event | None = None,
     *,
     limits: Limits | None = None,
-    command: Sequence[str] = (sys.executable, "-m", "crag.ingest.child"),
+    command: Sequence[str] | None = None,
 ) -> Iterator[Frame]:
     """Run a child for `job` and yield the frames that it sends. The child is dead once the iterator ends.
 
-    `command` runs the child; tests give another program that speaks the protocol. `limits` are those of reading unless
-    given. Raises CancelledError, or a DocumentError that says why there are no more frames.
+    `command`: another program that speaks the protocol, for tests. `limits` are those of reading unless given.
+    Raises CancelledError, or a DocumentError that says why there are no more frames.
     """
     limits = limits or reading(config)
     full = {**job, "memory_mb": limits.memory_mb, "seconds": limits.seconds, "max_pages": config.limits.max_pages}
-    process = subprocess.Popen(
-        list(command),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=bare_environment(),
-        cwd=PACKAGE_PARENT,
-        start_new_session=True,
-    )
+    process = start_child(job, command)
     assert process.stdin is not None and process.stdout is not None
     head = json.dumps(full).encode() + b"\n"
     watch = _Watch(process, limits, cancel or threading.Event())
@@ -104,7 +94,7 @@ def run_child(
 class _Watch:
     """Kills a child that is out of time or cancelled."""
 
-    def __init__(self, process: subprocess.Popen[bytes], limits: Limits, cancel: threading.Event) -> None:
+    def __init__(self, process: Child, limits: Limits, cancel: threading.Event) -> None:
         self.limits, self.cancel, self.ended, self.late = limits, cancel, threading.Event(), False
         self._process = process
         self._until = time.monotonic() + limits.seconds + limits.spare
@@ -131,7 +121,7 @@ def _write(pipe: IO[bytes], head: bytes, data: bytes) -> None:
         pipe.write(data)
 
 
-def _frames(process: subprocess.Popen[bytes], watch: _Watch, name: str, config: AppConfig) -> Iterator[Frame]:
+def _frames(process: Child, watch: _Watch, name: str, config: AppConfig) -> Iterator[Frame]:
     assert process.stdout is not None
     finished = False
     while True:

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
-from crag.core.tables import BESIDE, Cell, Row, Table, place_sections
+from crag.core.tables import BESIDE, SEPARATOR, Cell, Row, Table, place_sections
 from crag.ingest.files import FileError
+from crag.ingest.grid import GridCell, GridRow, GridTable, read_grid
 
 PART = 3000
 """Characters at which a page ends with the next heading; at twice as many it ends with the next block."""
 _MOST_HEADING = 200
-_VALUE = re.compile(r"[-+(]?\s*+[$€£¥]?\s*+[-+(]?\d[\d\s.,:/'%)-]*(?:[eE][-+]?\d+)?%?\)?")
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_MOST_NAME, _MOST_HEADER = 60, 300
+_MARKS = re.compile(r"(?<=[^\s\]])(?: \[[^\]\s]{1,12}\])++\Z")  # of footnotes, behind a value
+_MOST_NAME, _MOST_HEADER, _MOST_CAPTION = 60, 300, 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A heading, a paragraph, or a table with a line a row. `unseen`: hidden words that were left out beside it."""
+    """A heading, a paragraph, or a table with a line a row. `unseen`: hidden words that were left out beside it.
+
+    `bold`: all of a paragraph is. `mark`: the characters before its words that number it in a list.
+    """
 
     text: str
     heading: bool = False
+    bold: bool = False
+    mark: int = 0
     table: Table | None = None
     unseen: int = 0
 
@@ -72,76 +77,67 @@ class ComposedPage:
         return start
 
 
-def write_table(rows: Iterable[Sequence[str]], *, headed: bool | None = None) -> Iterator[Block]:
-    """A table as blocks of a few thousand characters, each with the header as its first line.
-
-    `headed`: whether the first row names the columns; None: recognised by what stands in it.
-    """
-    rest = (row for row in rows if any(row))
-    first = next(rest, None)
-    if first is None:
-        return
-    header = [] if headed is False or not (headed or names_columns(first)) else first
-    lines = TableText(header)
-    for row in rest if header else chain([first], rest):
+def write_table(cells: Iterable[GridCell]) -> Iterator[Block]:
+    """A grid as blocks of a few thousand characters, each with the header as its first line."""
+    table = read_grid(cells)
+    lines = TableText(table, captions=True)
+    for row in table.rows:
         if lines.size > PART:
             yield lines.block()
-            lines = TableText(header)
+            lines = TableText(table)
         lines.add(row)
-    yield lines.block()
+    if lines.size:
+        yield lines.block()
 
 
 class TableText:
-    """A table that is written row by row, its header first where that is `shown`."""
+    """A table that is written row by row: its captions and its header, where they are asked for, then its rows."""
 
-    def __init__(self, header: Sequence[str], *, shown: bool = True) -> None:
-        self._header, self._rows = header, list[tuple[Row, str]]()
-        self._lines = [format_header(header)] if header and shown else []
+    def __init__(self, table: GridTable, *, captions: bool = False, header: bool = True, title: str = "") -> None:
+        self._table, self._title, self._rows = table, title, list[tuple[Row, str]]()
+        self._captions = tuple(cell.text for cell in table.captions)
+        self._names = [_short_name(name) for name in table.header]
+        named = "; ".join(dict.fromkeys(filter(None, table.header)))
+        self._lines = [*(self._captions if captions else ()), *([named] if header and named else ())]
         self.size = sum(len(line) + 1 for line in self._lines)
 
-    def add(self, row: Sequence[str]) -> None:
-        """Write one row: its label, which is its first cell, and each value behind the name of its column."""
-        cells = [(at, squeeze(cell)) for at, cell in enumerate(row)]
-        cells = [(at, cell) for at, cell in cells if cell]
-        labelled = bool(cells) and (cells[0][0] == 0 or len(cells) < 2)
-        label, values = (cells[0][1], cells[1:]) if labelled else ("", cells)
+    def add(self, row: GridRow) -> None:
+        """Write one row: what it is called, and each value behind the name of its column."""
+        line = label = self._table.label(row)
         between = "" if not label else " " if label.endswith((":", "?")) else ": "
-        line, found = label, list[Cell]()
-        for number, (at, cell) in enumerate(values):
-            name = squeeze(self._header[at])[:_MOST_NAME].strip(" :") if at < len(self._header) else ""
+        found = list[Cell]()
+        for number, (column, cell) in enumerate(row.cells):
+            name = self._names[column] if column < len(self._names) else ""
             line += ("; " if number else between) + (f"{name} " if name else "")
-            found.append(Cell(at if name else BESIDE, self.size + len(line), self.size + len(line) + len(cell)))
-            line += cell
-        written = Row(self.size, self.size + len(line), self.size + len(label), tuple(found))
-        self._rows.append((written, label))
+            place = self.size + len(line)
+            found.append(Cell(column if name else BESIDE, place, place + len(_MARKS.sub("", cell.text))))
+            line += cell.text
+        self._rows.append((Row(self.size, self.size + len(line), self.size + len(label), tuple(found)), label))
         self._lines.append(line)
         self.size += len(line) + 1
 
     def block(self) -> Block:
         """What is written so far."""
-        text, names = "\n".join(self._lines), tuple(map(squeeze, self._header))
-        heads = tuple(filter(None, [header_line(self._header)]))
-        rows = place_sections(self._rows)
-        return Block(text=text, table=Table(start=0, end=len(text), header=names, rows=rows, heads=heads))
+        text, table = "\n".join(self._lines), self._table
+        columns = " | ".join(dict.fromkeys(filter(None, self._names)))[:_MOST_HEADER]
+        written = Table(
+            start=0,
+            end=len(text),
+            header=table.header,
+            rows=place_sections(self._rows),
+            unit=table.unit,
+            captions=self._captions,
+            title=self._title,
+            heads=tuple(filter(None, [*(caption[:_MOST_CAPTION] for caption in self._captions), columns])),
+        )
+        return Block(text=text, table=written)
 
 
-def names_columns(row: Sequence[str]) -> bool:
-    """Whether a row is a header by its cells: several of them, and none a value, but for years."""
-    said = [squeeze(cell) for cell in row]
-    said = [cell for cell in said if cell]
-    if len(said) < 2 or any(_VALUE.fullmatch(cell) and not _YEAR.fullmatch(cell) for cell in said):
-        return False
-    return any(not _YEAR.fullmatch(cell) for cell in said) or not squeeze(row[0])
-
-
-def format_header(header: Sequence[str]) -> str:
-    """The header as a line of its own."""
-    return "; ".join(cell for cell in map(squeeze, header) if cell)
-
-
-def header_line(header: Sequence[str]) -> str:
-    """What names the table's columns, for chunks that do not begin it."""
-    return " | ".join(cell[:_MOST_NAME] for cell in map(squeeze, header) if cell)[:_MOST_HEADER]
+def _short_name(name: str) -> str:
+    """A column's name as it stands before each value: without its widest levels where it is long."""
+    while len(name) > _MOST_NAME and SEPARATOR in name:
+        name = name.partition(SEPARATOR)[2]
+    return name[:_MOST_NAME].strip(" :")
 
 
 def squeeze(cell: str) -> str:
@@ -177,7 +173,12 @@ def _cut_long(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def messages(
-    found: Iterable[ComposedPage], job: Mapping[str, Any], title: str, notes: Mapping[str, Any], published: str = ""
+    found: Iterable[ComposedPage],
+    job: Mapping[str, Any],
+    title: str,
+    notes: Mapping[str, Any],
+    published: str = "",
+    properties: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[dict[str, Any] | ComposedPage]:
     """What a reader yields of these pages. Raises FileError for none, and for more than are read."""
     pages = list(found)
@@ -187,5 +188,6 @@ def messages(
         raise FileError("pages", str(len(pages)))
     opening = next((text for _, text in pages[0].headings), "")
     pages[0].largest = [(opening, 1.0)] if opening else []
-    yield {"pages": len(pages), "title": title, "notes": dict(notes), "published": published}
+    said = {"title": title, "notes": dict(notes), "published": published, "properties": dict(properties)}
+    yield {"pages": len(pages), **said}
     yield from pages

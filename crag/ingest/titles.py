@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from crag.ingest.files import own_name
 from crag.text.words import FUNCTION_WORDS, words
 
 LONGEST_TITLE = 120
-_EXTENSION = re.compile(r"\.(?:pdf|doc[xm]?|indd|pp[ts][xm]?|xls[xm]?|csv|tsv|html?|txt|md|markdown)$", re.IGNORECASE)
+_EXTENSION = re.compile(
+    r"\.(?:pdf|doc[xm]?|indd|pp[ts][xm]?|xls[xm]?|csv|tsv|html?|txt|md|markdown|rtf|epub|od[tsp]|eml|msg)$",
+    re.IGNORECASE,
+)
 _CAMEL = re.compile(r"(?<=[a-z]{3})(?=[A-Z][a-z])")
 _POOR = re.compile(
     r"^(?:untitled|title|document\d*|slide \d+|microsoft (?:word|powerpoint|excel)\b.*|powerpoint presentation|"
@@ -21,7 +25,7 @@ _NO_TITLE = re.compile(r"table of contents|^https?:|^www\.", re.IGNORECASE)
 
 def readable_stem(name: str) -> str:
     """A file name without its extension, its words apart: ACME_2019_10K.pdf is "ACME 2019 10K"."""
-    stem = _EXTENSION.sub("", name)
+    stem = _EXTENSION.sub("", own_name(name))
     return " ".join(_CAMEL.sub(" ", re.sub(r"[_+]+|(?<=\w)-(?=\w{5})", " ", stem)).split())
 
 

@@ -13,6 +13,7 @@ from crag.text.formats import count
 if TYPE_CHECKING:
     from crag.analysis.kept_pages import KeptPage
     from crag.pipeline.staleness import Stale
+    from crag.storage.unembedded import Standing
 
 _STALE = {
     "vectors": "Another embedding model made its vectors: re-index the library.",
@@ -37,6 +38,12 @@ def stale_sentences(found: Mapping[str, Sequence[Stale]]) -> dict[str, tuple[str
     }
 
 
+def waiting_sentence(waiting: Standing) -> str:
+    """How far a document's vectors are, and why no more are made."""
+    said = f"Searchable by words, {100 * waiting.done // max(1, waiting.total)} % embedded."
+    return f"{said} {waiting.why}" if waiting.why else said
+
+
 def kept_sentence(kept: KeptPage) -> str:
     """What keeping a web page did."""
     name = kept.document.name
@@ -54,10 +61,8 @@ def step_text(step: IngestStep) -> str:
             return f"reading page {step.page:,} of {step.pages:,}"
         case RecognisingPage():
             return f"recognising page {step.page:,} of {step.pages:,}, {left_text(step.seconds_left)}"
-        case Embedding() if step.done < step.total:
-            return f"indexing chunk {step.done:,} of {step.total:,}"
         case Embedding():
-            return f"storing {count(step.total, 'chunk')}"
+            return f"embedding chunk {step.done:,} of {step.total:,}"
         case _:
             assert_never(step)
 

@@ -45,6 +45,7 @@ _INSTEAD: dict[FallbackAction, str] = {
     "scores alone": "Their scores decide.",
     "not stored": "The run is not in the history.",
     "records": "The stored texts were searched for the question's words instead.",
+    "words": "Until then they are found by their words alone.",
 }
 
 _WHAT = {

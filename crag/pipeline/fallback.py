@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from crag.core import events as ev
-from crag.core.errors import IndexUnavailableError, LibraryError, NotApprovedError, ProviderError, ReplyError
+from crag.core.errors import (
+    IndexUnavailableError,
+    LibraryError,
+    NotApprovedError,
+    NotEmbeddedError,
+    ProviderError,
+    ReplyError,
+)
 from crag.core.protocols import Contextualizer, Generator, Rewriter, SearchQuery, WebSearch
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Exchange, RetrievedChunk, Standalone, Strip, WebPage
@@ -18,12 +25,19 @@ from crag.storage.library import Library
 
 
 class LibraryRetriever:
-    """Searches a library under a run's settings. Where its index fails, it searches the records, and says so."""
+    """Searches a library under a run's settings. Where its index fails, it searches the records, and says so.
+
+    It says too, once, that documents have no vectors yet. It has one run.
+    """
 
     def __init__(self, library: Library, settings: Settings, emitter: EventEmitter) -> None:
         self._library, self._settings, self._emitter = library, settings, emitter
+        self._said = False
 
     def search(self, query: str, k: int) -> list[RetrievedChunk]:
+        if not self._said and (waiting := self._library.unembedded.count()):
+            self._emitter.worked_around("retrieve", NotEmbeddedError(waiting), "words")
+        self._said = True
         asked = SearchQuery.under(self._settings, query, k)
         try:
             return self._library.find(asked)

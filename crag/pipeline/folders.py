@@ -12,13 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 from crag.core.errors import CancelledError, InputError
-from crag.core.ingesting import DocumentAdded, DocumentRefreshed, ParsedDocument
-from crag.core.types import Chunk, Document
+from crag.core.ingesting import DocumentRefreshed, IngestEnd, ParsedDocument
+from crag.core.types import Document
 from crag.ingest.files import ENDINGS, file_id, read_file, safe_name
-from crag.pipeline.indexing import Ended, Load, Original, replace_document
+from crag.pipeline.indexing import Load, Original
 from crag.runtime.real_files import RealFolder
 from crag.storage.library import Library
 
@@ -238,10 +236,10 @@ def sync_files(library: Library, files: Sequence[FolderFile], max_mb: int) -> It
 
 def _load(file: FolderFile, max_mb: int) -> Original:
     modified, data = read_file(Path(file.path), max_mb, file.folder)
-    return _Reading(data=data, path=file.path, modified=modified, before=file.document)
+    return FileOriginal(data=data, path=file.path, modified=modified, before=file.document)
 
 
-def _move(library: Library, file: FolderFile, document: Document) -> Ended:
+def _move(library: Library, file: FolderFile, document: Document) -> IngestEnd:
     """Its document gets the path, and the name where it had that of the old file. Nothing is embedded."""
     name = safe_name(os.path.basename(file.path))
     renamed = {"name": name} if document.name == safe_name(os.path.basename(document.path)) else {}
@@ -252,7 +250,7 @@ def _move(library: Library, file: FolderFile, document: Document) -> Ended:
     return DocumentRefreshed(name=name, document=noted, found="moved", message=message)
 
 
-def _remove(library: Library, file: FolderFile, document: Document) -> Ended:
+def _remove(library: Library, file: FolderFile, document: Document) -> IngestEnd:
     """Its document is deleted, unless the file is back with what it held. Raises OSError where that can't be known."""
     with suppress(FileNotFoundError):
         if file_id(file.path, os.lstat(file.path).st_mtime_ns, file.folder) == document.id:
@@ -262,18 +260,11 @@ def _remove(library: Library, file: FolderFile, document: Document) -> Ended:
 
 
 @dataclass(kw_only=True)
-class _Reading(Original):
-    """A file of a folder: a new document, or one in the place of what the file held `before`."""
+class FileOriginal(Original):
+    """A file of this machine, with its path and when it was changed last, in nanoseconds."""
 
     path: str
     modified: int
-    before: Document | None
 
-    def stored(
-        self, library: Library, document: Document, parsed: ParsedDocument, chunks: Sequence[Chunk], vectors: np.ndarray
-    ) -> Ended:
-        document = replace(document, path=self.path, modified=self.modified)
-        if self.before is not None:
-            return replace_document(library, self.before, document, self.data, chunks, vectors)
-        library.documents.add(document, self.data, chunks, vectors)
-        return DocumentAdded(name=document.name, document=document)
+    def described(self, document: Document, parsed: ParsedDocument) -> Document:
+        return replace(document, path=self.path, modified=self.modified)

@@ -12,8 +12,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from crag.core.config import AppConfig
 from crag.core.documents import Look
 from crag.core.errors import (
@@ -25,12 +23,12 @@ from crag.core.errors import (
     PageError,
     SignInError,
 )
-from crag.core.ingesting import DocumentAdded, DocumentFailed, DocumentRefreshed, IngestEvent, ParsedDocument
+from crag.core.ingesting import DocumentFailed, DocumentRefreshed, IngestEnd, IngestEvent, ParsedDocument
 from crag.core.metadata import kept_from_web
 from crag.core.protocols import Embedder
-from crag.core.types import Chunk, Document
+from crag.core.types import Document
 from crag.ingest.files import content_id, media_of
-from crag.pipeline.indexing import Ended, Indexer, Load, Original, Read, replace_document
+from crag.pipeline.indexing import Indexer, Load, Original, Read
 from crag.runtime.fair_queue import FairQueue
 from crag.storage.library import Library
 from crag.text.formats import iso_now
@@ -180,7 +178,7 @@ class _Visit:
     cancel: threading.Event
     dry_run: bool = False
 
-    def load(self) -> Original | Ended:
+    def load(self) -> Original | IngestEnd:
         """What stands there; or what came of it, where that is known already. Raises PageError of a new address."""
         before = self.before
         try:
@@ -205,7 +203,7 @@ class _Visit:
         try:
             other = self.library.documents.get(id)
         except NotFoundError:
-            return _Page(data=data, visit=self, got=got)
+            return _Page(data=data, before=before, visit=self, got=got)
         return self.noted(before, "duplicate", f"{before.name} says what {other.name} does, which is in the library.")
 
     def same(self, before: Document, got: Download) -> DocumentRefreshed:
@@ -261,7 +259,7 @@ class _Page(Original):
             raise _sign_in(name)
         return parsed
 
-    def settled(self, parsed: ParsedDocument) -> Ended | None:
+    def settled(self, parsed: ParsedDocument) -> IngestEnd | None:
         before = self.visit.before
         if before is None:
             return None
@@ -269,11 +267,9 @@ class _Page(Original):
             return self.visit.same(before, self.got)
         return self.visit.noted(before, "changed", f"{before.name} has changed.") if self.visit.dry_run else None
 
-    def stored(
-        self, library: Library, document: Document, parsed: ParsedDocument, chunks: Sequence[Chunk], vectors: np.ndarray
-    ) -> Ended:
-        before, now = self.visit.before, iso_now()
-        document = replace(
+    def described(self, document: Document, parsed: ParsedDocument) -> Document:
+        now = iso_now()
+        return replace(
             document,
             url=self.visit.address,
             etag=self.got.etag,
@@ -282,12 +278,8 @@ class _Page(Original):
             looked_at=now,
             text_id=_text_id(parsed),
         )
-        if before is None:
-            library.documents.add(document, self.data, chunks, vectors)
-            return DocumentAdded(name=document.name, document=document)
-        return replace_document(library, before, document, self.data, chunks, vectors)
 
-    def failed(self, name: str, error: CragError) -> Ended:
+    def failed(self, name: str, error: CragError) -> IngestEnd:
         before = self.visit.before
         if before is None or not isinstance(error, DocumentError):
             return super().failed(name, error)

@@ -34,8 +34,8 @@ _DISCOUNTED = 400
 class Rows:
     """Candidates and what the records say of them, m rows in order of `numbers`.
 
-    `documents`, `pages` (m,) say where a chunk stands; `dense` (m,) is its cosine with the question; `lexical` (m,) its
-    BM25, 0 where it is not among the best by words.
+    `documents`, `pages` (m,) say where a chunk stands; `dense` (m,) is its cosine with the question, NaN where it has
+    no vector yet; `lexical` (m,) its BM25, 0 where it is not among the best by words.
     """
 
     numbers: Numbers
@@ -71,15 +71,20 @@ def rank(
     """The places in `rows` of at most `k` chunks, best first, and the score of every row.
 
     `named` (m,) says how far the question names a chunk's document, `decay` (m,) what is left of its similarity after
-    the time that has passed, 0..1. With mode "bm25" only rows that have a word of the question count.
+    the time that has passed, 0..1. With mode "bm25" only rows that have a word of the question count. Rows without a
+    vector are found by their words alone, and count as near as those usually are that words find.
     """
+    by_words = rows.lexical > 0
+    cosines = rows.dense[by_words & ~np.isnan(rows.dense)]
+    usual = np.where(by_words, cosines.mean() if len(cosines) else 0, -np.inf) if mode != "dense" else -np.inf
+    dense = np.where(np.isnan(rows.dense), usual, rows.dense).astype(np.float32)
     if mode == "dense":
-        score = rows.dense
+        score = dense
     elif mode == "bm25":
-        score = np.where(rows.lexical > 0, rows.lexical, -np.inf).astype(np.float32)
+        score = np.where(by_words, rows.lexical, -np.inf).astype(np.float32)
     else:
         best = max(float(rows.lexical.max(initial=0.0)), 1e-9)
-        score = rows.dense + np.float32(BM25_WEIGHT / best) * rows.lexical
+        score = dense + np.float32(BM25_WEIGHT / best) * rows.lexical
         score = score if named is None else score + np.float32(CARD_WEIGHT) * named
     if decay is not None:
         # A negative score must not rise by shrinking.

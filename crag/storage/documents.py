@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -25,7 +24,7 @@ from crag.storage.database import Database
 from crag.storage.labels import Lost, take_over
 from crag.storage.sqlite import driver
 from crag.storage.tables import chunks as stored_chunks
-from crag.storage.tables import documents, files, reasons, vectors
+from crag.storage.tables import documents, files, reasons, unembedded, vectors
 from crag.storage.tables import labels as stored_labels
 from crag.storage.tables import tracks as stored_tracks
 from crag.storage.title_index import first_page
@@ -37,6 +36,22 @@ _PIECE = 1024 * 1024
 
 
 _RECORD = select(documents.c.record, documents.c.model)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewDocument:
+    """A document to store. `vectors` (n, dimension) are the embeddings of the chunks' `indexed_text`, in order.
+
+    Without them it is found by its words until they are made: `crag.storage.unembedded`. `given` are the fields that
+    it has from the first; `instead_of` is the id of the document in whose place it comes.
+    """
+
+    document: Document
+    data: bytes
+    chunks: Sequence[Chunk]
+    vectors: NDArray[np.float32] | None = None
+    given: Fields = field(default_factory=dict)
+    instead_of: str = ""
 
 
 class Documents:
@@ -53,50 +68,61 @@ class Documents:
         document: Document,
         data: bytes,
         chunks: Sequence[Chunk],
-        vectors: NDArray[np.float32],
+        vectors: NDArray[np.float32] | None = None,
         given: Fields = MappingProxyType({}),
     ) -> None:
-        """Store a document whole, or not at all. `vectors` are the embeddings of the chunks' `indexed_text`, in order.
-
-        `given` are the fields that it has from the first. Raises InputError for these where they are none, and for
-        content that is there already; ModelMismatchError.
-        """
-        fields = checked_fields(given)
-        with self._adding(data, chunks, vectors) as connection:
-            number, _ = _put(connection, document, data, chunks, vectors, fields)
-            store.bump(connection, "added", number)
+        """Store one new document, as `store` does."""
+        self.store([NewDocument(document=document, data=data, chunks=chunks, vectors=vectors, given=given)])
 
     def replace(
-        self, id: str, document: Document, data: bytes, chunks: Sequence[Chunk], vectors: NDArray[np.float32]
+        self,
+        id: str,
+        document: Document,
+        data: bytes,
+        chunks: Sequence[Chunk],
+        vectors: NDArray[np.float32] | None = None,
     ) -> Lost:
-        """Store a document in the place of the one of this id, in one step: at any time one of the two is there, whole.
-
-        It takes over given fields, labels and track records as `crag.storage.labels.take_over` says, which also
-        says what was lost. Raises NotFoundError, and what `add` does.
-        """
-        with self._adding(data, chunks, vectors) as connection:
-            old = number_of(connection, id)
-            number, numbers = _put(connection, document, data, chunks, vectors, {})
-            its = [(_clean(each.text), each.id, at) for each, at in zip(chunks, numbers, strict=True)]
-            lost = take_over(connection, old, number, its)
-            remove(connection, old)
-            store.bump(connection, "deleted", old)
-            store.bump(connection, "added", number)
-        self._forget()
-        memory.forget([id])
+        """Store a document in the place of the one of this id, as `store` does; what was lost."""
+        new = NewDocument(document=document, data=data, chunks=chunks, vectors=vectors, instead_of=id)
+        (lost,) = self.store([new])
+        assert lost is not None
         return lost
 
-    @contextmanager
-    def _adding(self, data: bytes, chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> Iterator[Connection]:
-        """A transaction that adds a document. Raises ModelMismatchError."""
-        if vectors.shape != (len(chunks), self._embedder.dimension):
-            raise ValueError(f"{len(chunks)} chunks need as many vectors of {self._embedder.dimension} numbers each")
-        if not np.isfinite(vectors).all():
-            raise ValueError("vectors must be finite")
-        with self._database.write(more=len(data) + 2 * vectors.nbytes) as connection:
+    def store(self, new: Sequence[NewDocument]) -> list[Lost | None]:
+        """Store documents, all of them or none; for each what was lost with the one in whose place it came.
+
+        At any time one of these two is there, whole. The new one takes over given fields, labels and track records as
+        `crag.storage.labels.take_over` says. Raises InputError for fields that are none, and for content that is there
+        already; NotFoundError where what is to be replaced is gone; ModelMismatchError.
+        """
+        fields = [checked_fields(each.given) for each in new]
+        chunks = sum(len(each.chunks) for each in new)
+        for each in new:
+            self._check_vectors(each)
+        more = sum(len(each.data) for each in new) + 8 * self._embedder.dimension * chunks
+        with self._database.write(more=more) as connection:
             store.ensure_model(connection, self._embedder)
-            yield connection
-        self._database.reserve(_RESERVED + _RESERVED_EACH * len(chunks))
+            stored = [_store(connection, each, given) for each, given in zip(new, fields, strict=True)]
+            waiting = [each.number for each in stored if each.waits]
+            if waiting:
+                connection.execute(insert(unembedded), [{"document": number, "why": ""} for number in waiting])
+            if stored:
+                store.bump_all(connection, [change for each in stored for change in each.changes()])
+        self._database.reserve(_RESERVED + _RESERVED_EACH * chunks)
+        replaced = [each.instead_of for each in new if each.instead_of]
+        if replaced:
+            self._forget()
+            memory.forget(replaced)
+        return [each.lost for each in stored]
+
+    def _check_vectors(self, new: NewDocument) -> None:
+        if new.vectors is None:
+            return
+        if new.vectors.shape != (len(new.chunks), self._embedder.dimension):
+            wanted = f"as many vectors of {self._embedder.dimension} numbers each"
+            raise ValueError(f"{len(new.chunks)} chunks need {wanted}")
+        if not np.isfinite(new.vectors).all():
+            raise ValueError("vectors must be finite")
 
     def count(self) -> int:
         """How many there are."""
@@ -249,24 +275,47 @@ class Documents:
         memory.forget([id])
 
 
-def _put(
-    connection: Connection,
-    document: Document,
-    data: bytes,
-    chunks: Sequence[Chunk],
-    vectors: NDArray[np.float32],
-    given: Fields,
-) -> tuple[int, list[int]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stored:
+    """A document by its number, whether it `waits` for vectors, and what was lost with the `old` one, if it took one's
+    place.
+    """
+
+    number: int
+    waits: bool
+    old: int | None
+    lost: Lost | None
+
+    def changes(self) -> Iterator[tuple[store.Change, int]]:
+        if self.old is not None:
+            yield "deleted", self.old
+        yield "added", self.number
+
+
+def _store(connection: Connection, new: NewDocument, given: Fields) -> _Stored:
+    old = number_of(connection, new.instead_of) if new.instead_of else None
+    number, numbers = _put(connection, new, given)
+    lost = None
+    if old is not None:
+        its = [(_clean(each.text), each.id, at) for each, at in zip(new.chunks, numbers, strict=True)]
+        lost = take_over(connection, old, number, its)
+        remove(connection, old)
+    return _Stored(number=number, waits=new.vectors is None and bool(numbers), old=old, lost=lost)
+
+
+def _put(connection: Connection, new: NewDocument, given: Fields) -> tuple[int, list[int]]:
     """The document with all that hangs on it; its number and those of its chunks. Raises InputError for a known id."""
+    document = new.document
     row = {
         **{name: getattr(document, name) for name in ("id", "added_at", "confidence", "model")},
-        **{"name": _clean(document.name), "title": _clean(document.title), "card": _clean(first_page(chunks))},
+        **{"name": _clean(document.name), "title": _clean(document.title), "card": _clean(first_page(new.chunks))},
         **{"record": _clean(json.dumps(asdict(document))), "meta": dict(given)},
     }
     number = insert_document(connection, row)
-    insert_file(connection, number, data)
-    numbers = insert_chunks(connection, number, [_row(chunk) for chunk in chunks])
-    store.put_vectors(connection, numbers, vectors)
+    insert_file(connection, number, new.data)
+    numbers = insert_chunks(connection, number, [_row(chunk) for chunk in new.chunks])
+    if new.vectors is not None:
+        store.put_vectors(connection, numbers, new.vectors)
     return number, numbers
 
 

@@ -225,9 +225,10 @@ class IndexSync:
                 if changes is None:
                     self._clear(filling.index)
                 else:
-                    filling.index.delete(changes.deleted)
+                    filling.index.delete([*changes.deleted, *changes.embedded])
                 before, committed = max(filling.index.generation, 0), 0
-                for batches in search_rows.batches(connection, None if changes is None else changes.added, _AT_ONCE):
+                of = None if changes is None else [*changes.added, *changes.embedded]
+                for batches in search_rows.batches(connection, of, _AT_ONCE):
                     if filling.stop.is_set() and filling.chunks > _SMALL:
                         return
                     filling.index.add(batches)

@@ -30,13 +30,14 @@ from crag.storage.runs import Runs
 from crag.storage.search import Search
 from crag.storage.sqlite import SqliteFile
 from crag.storage.tables import LIBRARY, chunks, documents
+from crag.storage.unembedded import Unembedded
 
 _EMBED_BATCH = 64
 
 
 class Library:
-    """One folder's library: its `documents`, their `points`, `purges`, `runs`, `conversations` and `facts`,
-    `in_flight`, `labels`, `cache` and `evaluations`.
+    """One folder's library: its `documents`, those `unembedded`, their `points`, `purges`, `runs`, `conversations`
+    and `facts`, `in_flight`, `labels`, `cache` and `evaluations`.
 
     The records, in SQLite or on a PostgreSQL server, are the truth, the chunk index a cache of them.
 
@@ -76,6 +77,7 @@ class Library:
         self.cache = Cache(self._database)
         self.evaluations = Evaluations(self._database)
         self.points = Points(self._database)
+        self.unembedded = Unembedded(self._database, embedder)
 
     def close(self) -> None:
         self._search.forget()

@@ -13,7 +13,7 @@ from crag.core.errors import StorageError
 from crag.index.chunk_index import Contents, Numbers, Vectors
 from crag.storage import search_rows, store
 from crag.storage.database import Database
-from crag.storage.tables import chunks, documents, vectors
+from crag.storage.tables import chunks, documents, unembedded, vectors
 
 _AT_ONCE = 4_000
 
@@ -66,7 +66,11 @@ class Points:
         return Spans([row.id for row in rows], found[:, 0], found[:, 1], found[:, 2])
 
     def numbers(self) -> Numbers:
-        """All chunks' numbers (n,), ascending."""
+        """The numbers (n,) of all chunks that have a vector, ascending."""
+        with self._database.read() as connection:
+            if store.count(connection, unembedded):
+                embedded = select(vectors.c.chunk).order_by(vectors.c.chunk)
+                return np.array(connection.scalars(embedded).all(), np.int64)
         spans = self.spans()
         if (spans.last - spans.first + 1 == spans.counts).all():
             starts = np.repeat(spans.first - np.cumsum(spans.counts) + spans.counts, spans.counts)

@@ -87,8 +87,8 @@ class Purges:
         """Bring a document back with its file, chunks, vectors, fields, labels and track record.
 
         It has the field `keep` then, which keeps it from every purge until it is taken away. Vectors of another
-        model are rebuilt. Raises NotFoundError after a day, InputError where the same content was added meanwhile,
-        and ModelMismatchError.
+        model, or some alone, are rebuilt. Raises NotFoundError after a day, InputError where the same content was
+        added meanwhile, and ModelMismatchError.
         """
         with self._database.read() as connection:
             row = connection.execute(
@@ -104,7 +104,8 @@ class Purges:
         content: dict[str, Any] = json.loads(row.content)
         its_chunks = _chunks(content)
         kept = np.frombuffer(row.vectors, "<f4")
-        if its_chunks and row.model != store.model_name(self._embedder):
+        whole = kept.size == len(its_chunks) * self._embedder.dimension
+        if its_chunks and (not whole or row.model != store.model_name(self._embedder)):
             kept = self._embedder.embed([chunk.indexed_text for chunk in its_chunks])
         kept = kept.reshape(len(its_chunks), self._embedder.dimension)
 

@@ -160,7 +160,7 @@ def _rank(
             chunk=catalog.sourced(chunks[int(rows.numbers[row])], int(places[row])),
             rank=place,
             similarity=float(score[row]),
-            dense=float(rows.dense[row]),
+            dense=None if np.isnan(rows.dense[row]) else float(rows.dense[row]),
             bm25=float(rows.lexical[row]) or None,
         )
         for place, row in enumerate(order, start=1)

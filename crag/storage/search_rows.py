@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -15,7 +15,7 @@ from crag.core.errors import StorageError
 from crag.index.chunk_index import Batch, Candidates, Contents, Numbers, Scores, Vectors
 from crag.retrieval.ranking import Rows
 from crag.storage import store
-from crag.storage.tables import changes, chunks, vectors
+from crag.storage.tables import changes, chunks, unembedded, vectors
 from crag.storage.title_index import rarity
 
 _WORDS = 16
@@ -27,10 +27,14 @@ _PLACES = select(chunks.c.number, chunks.c.document, chunks.c.page)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """The documents that were added, and those that were deleted, since some generation; each is in one of them."""
+    """The documents that were added, deleted, or `embedded` since some generation; each is in one of them.
+
+    Those `embedded` were there before, with their words alone.
+    """
 
     added: Sequence[int]
     deleted: Sequence[int]
+    embedded: Sequence[int]
 
 
 def contents(connection: Connection) -> Contents:
@@ -51,7 +55,7 @@ def changes_between(connection: Connection, since: int, now: int) -> dict[int, s
     """The documents that changed between two generations, each with how; None where it may be all of them."""
     asked = select(changes.c.document, changes.c.kind).where(changes.c.generation > since)
     noted = connection.execute(asked.order_by(changes.c.generation)).all()
-    if since < 0 or len(noted) != now - since or any(kind == "embedded" for _, kind in noted):
+    if since < 0 or len(noted) != now - since or any(document is None for document, _ in noted):
         return None
     found: dict[int, set[str]] = {}
     for document, kind in noted:
@@ -65,29 +69,37 @@ def changed_since(connection: Connection, since: int) -> Changes | None:
     if found is None:
         return None
     deleted = [document for document, kinds in found.items() if "deleted" in kinds]
-    added = [document for document, kinds in found.items() if "added" in kinds and "deleted" not in kinds]
-    return Changes(added=added, deleted=deleted)
+    there = {document: kinds for document, kinds in found.items() if "deleted" not in kinds}
+    added = [document for document, kinds in there.items() if "added" in kinds]
+    embedded = [document for document, kinds in there.items() if "embedded" in kinds and "added" not in kinds]
+    return Changes(added=added, deleted=deleted, embedded=embedded)
 
 
 def batches(connection: Connection, of: Sequence[int] | None, at_once: int) -> Iterator[list[Batch]]:
-    """The chunks of these documents, or of all, some thousands at a time. Raises StorageError if one has no vector."""
+    """The chunks of these documents, or of all, some thousands at a time.
+
+    Raises StorageError if one has no vector, and its document is not to be embedded.
+    """
     asked = (
         select(chunks.c.document, chunks.c.number, chunks.c.context, chunks.c.text, vectors.c.vector)
         .join(vectors, vectors.c.chunk == chunks.c.number, isouter=True)
         .order_by(chunks.c.number)
     )
+    waiting = set(connection.scalars(select(unembedded.c.document)))
+    none = bytes(4 * int(store.meta(connection, "dimension")))
     if of is None:
-        yield from _gathered(store.in_parts(connection, asked, at_once))
+        yield from _gathered(store.in_parts(connection, asked, at_once), waiting, none)
         return
     for at in range(0, len(of), _BATCH):
         some = asked.where(chunks.c.document.in_(of[at : at + _BATCH]))
-        yield from _gathered(store.in_parts(connection, some, at_once))
+        yield from _gathered(store.in_parts(connection, some, at_once), waiting, none)
 
 
 def rows(connection: Connection, candidates: Candidates, vector: Vectors) -> Rows:
     """What the records say of candidates; those that they do not have any more are left out.
 
-    `vector` (dimension,) is the question's: cosines that the index does not know exactly are worked out here.
+    `vector` (dimension,) is the question's: cosines that the index does not know exactly are worked out here. Of
+    documents that are being embedded the index knows none.
     """
     order = np.argsort(candidates.numbers)
     numbers, dense, lexical = candidates.numbers[order], candidates.dense[order].copy(), candidates.lexical[order]
@@ -97,12 +109,15 @@ def rows(connection: Connection, candidates: Candidates, vector: Vectors) -> Row
     found = found[np.argsort(found[:, 0])]
     kept = np.searchsorted(numbers, found[:, 0])
     dense, lexical = dense[kept], lexical[kept]
-    unknown = found[np.isnan(dense), 0]
+    dense[np.isin(found[:, 1], connection.scalars(select(unembedded.c.document)).all())] = np.nan
+    unknown = np.flatnonzero(np.isnan(dense))
     if len(unknown):
         asked = select(vectors.c.chunk, vectors.c.vector)
-        stored = dict(map(tuple, store.select_in(connection, asked, vectors.c.chunk, unknown.tolist())))
-        matrix = np.frombuffer(b"".join(stored[int(number)] for number in unknown), "<f4").reshape(len(unknown), -1)
-        dense[np.isnan(dense)] = matrix @ vector
+        held = store.select_in(connection, asked, vectors.c.chunk, found[unknown, 0].tolist())
+        stored = dict(map(tuple, held))
+        known = unknown[[number in stored for number in found[unknown, 0].tolist()]]
+        matrix = np.frombuffer(b"".join(stored[number] for number in found[known, 0].tolist()), "<f4")
+        dense[known] = matrix.reshape(len(known), len(vector)) @ vector
     return Rows(numbers=found[:, 0], documents=found[:, 1], pages=found[:, 2], dense=dense, lexical=lexical)
 
 
@@ -128,14 +143,18 @@ def with_words(connection: Connection, words: Sequence[str], k: int, among: Numb
     return np.array([row[0] for row in table], np.int64), np.array([row[1] for row in table], np.float32)
 
 
-def _gathered(parts: Iterator[Sequence[Any]]) -> Iterator[list[Batch]]:
-    """Rows as batches, one for each document in a part."""
+def _gathered(parts: Iterator[Sequence[Any]], waiting: Container[int], none: bytes) -> Iterator[list[Batch]]:
+    """Rows as batches, one for each document in a part; `none` in place of vectors that documents are `waiting` for."""
     for part in parts:
-        yield [_batch(document, list(rows)) for document, rows in groupby(part, key=itemgetter(0))]
+        yield [
+            _batch(document, list(rows), none if document in waiting else None)
+            for document, rows in groupby(part, key=itemgetter(0))
+        ]
 
 
-def _batch(document: int, rows: Sequence[Any]) -> Batch:
-    _, numbers, contexts, texts, stored = zip(*rows, strict=True)
+def _batch(document: int, rows: Sequence[Any], none: bytes | None) -> Batch:
+    _, numbers, contexts, texts, held = zip(*rows, strict=True)
+    stored = [vector or none for vector in held]
     if None in stored:
         raise StorageError(
             "The library's vectors are incomplete.", "Re-index the library on the Documents page: no document is lost."
@@ -143,7 +162,7 @@ def _batch(document: int, rows: Sequence[Any]) -> Batch:
     return Batch(
         document=document,
         numbers=np.array(numbers, np.int64),
-        vectors=np.frombuffer(b"".join(stored), "<f4").reshape(len(rows), -1),
+        vectors=np.frombuffer(b"".join(filter(None, stored)), "<f4").reshape(len(rows), -1),
         contexts=contexts,
         texts=texts,
     )

@@ -31,7 +31,7 @@ from crag.core.metadata import Value, stored_fields
 from crag.core.protocols import Embedder
 from crag.core.tables import load_tables
 from crag.core.types import INDEXED_AS, Chunk, Document, LineBox, Rect
-from crag.storage.tables import changes, chunks, documents, vectors
+from crag.storage.tables import changes, chunks, documents, unembedded, vectors
 from crag.storage.tables import meta as about
 
 Change = Literal["added", "deleted", "described", "embedded"]
@@ -116,11 +116,20 @@ def _set(connection: Connection, key: str, value: str) -> None:
 def bump(connection: Connection, kind: Change, document: int | None = None) -> None:
     """Note what changed, by the document's number, for every index in this process and in others: the next generation.
 
-    Each call is one generation, that is one change; a transaction may make several, which are seen together.
+    Each change is one generation; a transaction may make several, which are seen together.
     """
-    generation = int(meta(connection, "generation")) + 1
-    _set(connection, "generation", str(generation))
-    connection.execute(insert(changes).values(generation=generation, document=document, kind=kind))
+    bump_all(connection, [(kind, document)])
+
+
+def bump_all(connection: Connection, changed: Sequence[tuple[Change, int | None]]) -> None:
+    """Note several changes in their order, as `bump` does."""
+    before = int(meta(connection, "generation"))
+    _set(connection, "generation", str(before + len(changed)))
+    rows = [
+        {"generation": generation, "document": document, "kind": kind}
+        for generation, (kind, document) in enumerate(changed, start=before + 1)
+    ]
+    connection.execute(insert(changes), rows)
 
 
 def empty(connection: Connection) -> bool:
@@ -166,6 +175,7 @@ def replace_vectors(
     for numbers, rows in batches:
         put_vectors(connection, numbers, rows)
     _set_model(connection, embedder)
+    connection.execute(delete(unembedded))
     connection.execute(update(documents).values(model=embedder.id))
     bump(connection, "embedded")
 
@@ -202,7 +212,8 @@ def document_of(record: str, model: str) -> Document:
     """A document as it was stored. `model` stands apart: it changes when all is embedded again."""
     values = json.loads(record)
     lists = {name: tuple(values.get(name, ())) for name in ("warnings", "earlier")}
-    return Document(**{**values, "model": model, **lists})
+    properties = tuple((name, said) for name, said in values.get("properties", ()))
+    return Document(**{**values, "model": model, "properties": properties, **lists})
 
 
 def pack(lines: Sequence[LineBox]) -> str:
@@ -220,7 +231,7 @@ def pack(lines: Sequence[LineBox]) -> str:
 
 
 def first_problem(connection: Connection) -> str:
-    """What is wrong with the records, or nothing: pages, references, one vector a chunk."""
+    """What is wrong with the records, or nothing: pages, references, a vector a chunk of what is embedded."""
     if connection.dialect.name == "sqlite":
         found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
         if found != "ok":
@@ -229,8 +240,10 @@ def first_problem(connection: Connection) -> str:
             return f"row {row[1]} of {row[0]} belongs to nothing"
     for _ in read_documents(connection):
         pass  # one that can't be read is an error
-    all_chunks, others = count(connection, chunks), count(connection, vectors)
-    return "" if others == all_chunks else f"{all_chunks} chunks, but {others} vectors"
+    waiting = select(unembedded.c.document)
+    due = count(connection, chunks, chunks.c.document.not_in(waiting))
+    there = count(connection, vectors.join(chunks), chunks.c.document.not_in(waiting))
+    return "" if there == due else f"{due} chunks, but {there} vectors"
 
 
 def model_name(embedder: Embedder) -> str:

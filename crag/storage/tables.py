@@ -153,8 +153,11 @@ chunks = Table(
 
 vectors = Table("vectors", metadata, _key_of("chunk", chunks.c.number), _needed("vector", LargeBinary))
 
+# The documents whose chunks don't all have a vector yet, and `why` no more are made; empty while they are.
+unembedded = Table("unembedded", metadata, _key_of("document", documents.c.number), *_texts("why"))
+
 # What a chunk index has to follow: one row for each generation. `document` is its number, also after it was deleted;
-# NULL where all vectors were replaced.
+# NULL where all vectors were replaced. "embedded": its vectors came after its words.
 changes = Table(
     "changes",
     metadata,
@@ -299,7 +302,7 @@ revision = Table(
 )
 
 
-VERSION = 10
+VERSION = 11
 """The number of the layout, in SQLite's `user_version` and in the table `alembic_version`."""
 
 
@@ -327,6 +330,12 @@ def _add_conversations_and_reasons(connection: Connection) -> None:
     connection.execute(update(revision).values(version_num="10"))
 
 
+def _add_unembedded(connection: Connection) -> None:
+    """From version 10 to 11."""
+    unembedded.create(connection)
+    connection.execute(update(revision).values(version_num="11"))
+
+
 LIBRARY = Layout(
     metadata=metadata,
     version=VERSION,
@@ -334,5 +343,5 @@ LIBRARY = Layout(
     stored_version=select(revision.c.version_num),
     what="The library {}",
     fill=_fill,
-    upgrades={9: _add_conversations_and_reasons},
+    upgrades={9: _add_conversations_and_reasons, 10: _add_unembedded},
 )

@@ -128,7 +128,7 @@ _PAGE_WEIGHT = 0.25
 
 def first_page(chunks: Sequence[Chunk]) -> str:
     """The beginning of the first page that has text: where company, product, author and date stand."""
-    first = min((chunk.page for chunk in chunks), default=0)
+    first = min((chunk.page for chunk in chunks if chunk.page), default=0)
     return "\n".join(chunk.text for chunk in chunks if chunk.page == first)[:_PAGE_CHARS]
 
 

@@ -24,6 +24,7 @@ from crag.core.types import (
     Unread,
     WebPage,
 )
+from crag.ingest.grid import cells_of_rows
 from crag.ingest.sections import write_table
 from crag.runtime.waiting import Clock
 
@@ -45,7 +46,7 @@ def chunk_of(text: str, *, name: str = "paper.pdf", page: int = 1, ordinal: int 
 
 def table_chunk_of(*rows: Sequence[str]) -> Chunk:
     """A chunk that is one table, as a reader makes it; the first row names its columns."""
-    [block] = write_table(rows, headed=True)
+    [block] = write_table(cells_of_rows(rows, headed=True))
     assert block.table is not None
     return replace(chunk_of(block.text), kind="table", tables=(block.table,))
 

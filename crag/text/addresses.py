@@ -8,7 +8,10 @@ JOINER = "\u2060"
 """Nobody sees it, and no reader of Markdown looks through it. Through a backslash some do: they look at the text that
 is left when all escapes are read, as Streamlit does."""
 
-_FILE = r"(?:pdf|html?|docx|pptx|xlsx|csv|tsv|txt|jsonl?|log|gguf|png|jpe?g|tiff?|webp|bmp)(?![\w.:/@?#-])"
+_FILE = (
+    r"(?:pdf|html?|docx|pptx|xlsx|rtf|epub|od[tsp]|eml|msg|csv|tsv|txt|jsonl?|log|gguf|png|jpe?g|tiff?|webp|bmp)"
+    r"(?![\w.:/@?#-])"
+)
 """Ends the name of a file, and of no host: none of these is a top-level domain (as md and zip are)."""
 ADDRESS = rf"(?:(?<=\w)://|@(?=\w)|(?<=www)\.|(?<=\w)\.(?!{_FILE})(?=[^\W\d_]))"
 """What parts an address, which is none without it: behind a scheme, before a host, within one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Mapping, Sequence
 
 _ENCODINGS = {
     **{name: name for name in "utf-8 utf-16-le utf-16-be koi8-r koi8-u big5 gb18030 euc_jp iso2022_jp cp874".split()},
@@ -17,15 +18,40 @@ _ENCODINGS = {
 No other is used: some of Python's take minutes for a page.
 """
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?([\w:.-]{2,40})""", re.IGNORECASE)
-_ASCII = 127
-_SAMPLE, _LEAST_FOREIGN = 16_384, 24
-"""Bytes that are looked at, and how many of them must be of foreign letters to tell an encoding."""
-_INSIDE, _STRANGE = re.compile(r"[^\W\d_][¹³ª¿º¶¼¾][^\W\d_]"), 3
-"""Signs within words, and how many of them tell that they are none."""
-_LOOKED_FOR = [
-    *("cp1252", "cp1250", "cp1251", "koi8_r", "cp1253", "cp1254", "cp1255", "cp1256", "cp874"),
-    *("gb18030", "big5", "cp932", "euc_jp", "cp949"),
-]
+_SAMPLE = 16_384  # bytes, from the first that is no ASCII
+_EASTERN = "ąćęłńóśźżáéíýúůčďěňřšťžäöüßőűăâîşţđĺľôŕ"
+_LIKELY: Mapping[str, tuple[str, ...]] = {
+    "cp1252": ("äöüßéèêëàâçñáíóúìòùîïôûœõãåæøÿ",),
+    "cp1254": ("çğıöşüâîûi̇",),
+    "cp1250": (_EASTERN,),
+    "iso8859_2": (_EASTERN,),
+    "cp1251": ("Russian", "Ukrainian", "Bulgarian", "Serbian"),
+    "koi8_r": ("Russian",),
+    "cp1253": ("Greek",),
+    "cp1255": ("Hebrew",),
+    "cp1256": ("Arabic", "Farsi"),
+    "cp874": ("Thai",),
+    "gb18030": ("Chinese",),
+    "big5": (),
+    "cp932": ("Japanese", "Japanese—", "Japanese——"),
+    "euc_jp": ("Japanese", "Japanese—", "Japanese——"),
+    "cp949": ("Korean",),
+}
+"""What an unnamed encoding may be, the likeliest first: with its letters, or languages whose letters are known."""
+_LATIN, _RARE = ("cp1252", "cp1250", "cp1254", "iso8859_2"), ("euc_jp", "koi8_r", "iso8859_2")
+_COMMON = {
+    "gb18030": (0xB0, 0xD7),
+    "big5": (0xA4, 0xC6),
+    "cp932": (0x88, 0x97),
+    "euc_jp": (0xB0, 0xCF),
+    "cp949": (0xB0, 0xC8),
+}
+"""The first byte of the signs that each standard holds to be common, which come first in it."""
+_WORD = re.compile(r"[A-Za-z\x80-\U0010ffff]++")
+_BLANK = re.compile(r"[^\x00-\x7f] [^\x00-\x7f]")
+_SIGNS = frozenset("„“”‚‘’–—…«»€§°¿¡·×。、，：；（）「」・％〜")
+_CLOSE, _POOR = 0.1, 0.4
+"""An encoding is in doubt where another one fits so nearly as well, or where it fits no better than this."""
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
@@ -45,36 +71,74 @@ def decode_text(data: bytes, said: bytes = b"") -> str:
     return text
 
 
-def guess_encoding(data: bytes) -> str:
-    """The text of a file that says nothing of its encoding but by its mark: UTF-8, or what its letters look like."""
+def guess_text(data: bytes) -> tuple[str, str]:
+    """The text of a file that says nothing of its encoding but by its mark, and the encoding if that is in doubt."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
-            return data.decode(encoding, "replace").lstrip("\ufeff")
+            return data.decode(encoding, "replace").lstrip("\ufeff"), ""
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8"), ""
     except UnicodeDecodeError:
-        return data.decode(_likeliest(data), "replace")
+        encoding, sure = _likeliest(data)
+        return data.decode(encoding, "replace"), "" if sure else encoding
 
 
-def _likeliest(data: bytes) -> str:
-    """The encoding in which the first foreign letters make words. Few of them tell nothing: then Western European."""
-    first = next(at for at, byte in enumerate(data) if byte > _ASCII)
-    sample = data[max(0, first - _SAMPLE // 8) : first + _SAMPLE]
-    if sum(byte > _ASCII for byte in sample) < _LEAST_FOREIGN:
-        return "cp1252"
-    # Imported here: hardly any file needs it.
-    from charset_normalizer import from_bytes
+def guess_encoding(data: bytes) -> str:
+    """The same text alone."""
+    return guess_text(data)[0]
 
-    found = from_bytes(sample, cp_isolation=_LOOKED_FOR)
-    best = found.best()
-    if best is None:
-        return "cp1252"
-    # Western European is taken before what looks no better; but it has signs where Polish has letters.
-    alike = [each for each in found if each.chaos <= best.chaos and each.coherence >= best.coherence]
-    western = any("cp1252" in each.could_be_from_charset for each in alike)
-    if western and len(_INSIDE.findall(sample.decode("cp1252", "replace"))) >= _STRANGE:
-        return "cp1250"
-    return "cp1252" if western else best.encoding
+
+def _likeliest(data: bytes) -> tuple[str, bool]:
+    """The encoding in which what is no ASCII looks most like words of a language, and whether no other does as well."""
+    first = next(at for at, byte in enumerate(data) if byte > 127)
+    sample = data[max(0, data.rfind(b"\n", 0, first)) : first + _SAMPLE]
+    fits = {name: _fit(sample.decode(name, "replace"), name, letters) for name, letters in _LIKELY.items()}
+    best = max(fits, key=lambda name: fits[name])
+    text = sample.decode(best, "replace")
+    passed = _LATIN if best == "cp1252" else (best,)  # few letters tell the Latin ones apart, and this is the usual one
+    rivals = (name for name in fits if name not in passed and fits[name] > fits[best] - _CLOSE)
+    return best, fits[best] > _POOR and all(sample.decode(name, "replace") == text for name in rivals)
+
+
+def _fit(text: str, encoding: str, letters: Sequence[str]) -> float:
+    """How much the signs of a text beyond ASCII are letters of these languages: 1 for its most frequent ones."""
+    from charset_normalizer.constant import FREQUENCIES
+
+    known: dict[str, float] = {}
+    for each in letters:
+        listed = FREQUENCIES.get(each, ())
+        for rank, letter in enumerate(listed or each):
+            known[letter] = max(known.get(letter, 0.0), 1 - 0.7 * rank / len(listed) if listed else 1.0)
+    total = size = 0.0
+    for word in dict.fromkeys(_WORD.findall(text)):
+        before = " "
+        for sign in word:
+            if sign > "\x7f":
+                size += 1
+                total += _weight(sign, encoding, known)
+                # In Latin scripts they stand between letters of ASCII, in others among themselves.
+                total -= 0.7 * ((before > "\x7f") if encoding in _LATIN else before.isalpha() and before <= "\x7f")
+                total -= sign.isupper() * (1.0 if before.islower() else 0.1)
+            before = sign
+    blanks = encoding == "cp949" and _BLANK.search(text) is not None  # Korean has them, Chinese and Japanese have none
+    return total / size - 0.1 * (encoding in _RARE) + 0.05 * blanks if size else 0.0
+
+
+def _weight(sign: str, encoding: str, known: Mapping[str, float]) -> float:
+    if sign.lower() in known and encoding not in _COMMON:
+        return known[sign.lower()]
+    if sign == "\ufffd" or not sign.isprintable():
+        return 0.0 if sign == "\u3000" else -2.0
+    if sign in _SIGNS:
+        return 0.3
+    if encoding not in _COMMON or not sign.isalpha():
+        return -0.5
+    if encoding in ("cp932", "euc_jp") and "\u3041" <= sign <= "\u30ff":
+        return 1.0
+    code = sign.encode(encoding, "replace")
+    least, most = _COMMON[encoding]
+    common = len(code) == 2 and least <= code[0] <= most and (code[1] > 0xA0 or encoding in ("cp932", "big5"))
+    return (0.5 if common else -0.3) + 0.5 * (sign in known)
 
 
 def _encoding(named: bytes) -> str | None:

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from crag.ingest import html
 from crag.ingest.files import FileError
-from crag.ingest.plain import parse_markdown
+from crag.ingest.plain import render_markdown
 from crag.text.encodings import decode_text
 from crag.text.words import few_marks, unmarked
 
@@ -190,7 +190,8 @@ def read_page(data: bytes, suffix: str, fallback_title: str) -> SavedPage:
     return SavedPage(title=title or fallback_title, text=text, url=_own_address(page.url), published=date)
 
 
-def _from_html(source: str) -> SavedPage:
+def _from_html(source: str, *, framed: bool = True) -> SavedPage:
+    """A page of HTML. `framed`: its main text stands amid menus and the like."""
     try:
         root, _ = html.parse_page(plain_markup(source))
     except FileError:
@@ -200,29 +201,20 @@ def _from_html(source: str) -> SavedPage:
     links = (link.get("href") for link in root.iter("link") if "canonical" in (link.get("rel") or "").lower().split())
     url = next(filter(_own_address, links), None) or html.find_meta(root).get("og:url")
     page = SavedPage(title=html.find_title(root), text=plain, url=url, published=html.find_date(root))
-    main = html.find_main_text(root)
+    main = html.find_main_text(root) if framed else ""
     # trafilatura sometimes takes one paragraph of a small page for all of it.
     return replace(page, text=main) if len(main) >= max(MIN_MAIN, len(plain) // 10) else page
 
 
 def _from_markdown(source: str) -> SavedPage:
-    front, blocks, _ = parse_markdown(without_raw(source[:MAX_SOURCE].replace("\r\n", "\n")))
-    found = list(blocks)
-    title = front.get("title") or next((block.text for block in found if block.heading), "") or _first_line(source)
-    lines = "\n\n".join(block.text for block in found).split("\n")
-    text = "\n".join(line for line in lines if not line.startswith(("```", "~~~")))
-    text = re.sub(r"!?\[([^\[\]\n]{0,500})\]\([^()\s]{0,2000}(?:\s+\"[^\"\n]{0,200}\")?\)", r"\1", text)
-    for strong in _STRONG:
-        text = strong.sub(r"\1", text)
-    url = front.get("url") or front.get("canonical") or front.get("source_url")
-    return SavedPage(title=re.sub(r"[*_`]", "", title), text=text, url=url, published=front.get("date"))
-
-
-# Up to the next mark and no further: each character is looked at once.
-_STRONG = [
-    re.compile(rf"{mark}{mark}(?=\S)((?>(?:[^{mark}\n]|{mark}(?!{mark})){{1,500}}))(?<=\S){mark}{mark}")
-    for mark in (r"\*", "_")
-]
+    front, markup, _ = render_markdown(source[:MAX_TEXT].replace("\r\n", "\n"))
+    page = _from_html(markup, framed=False)
+    return SavedPage(
+        title=front.get("title") or page.title or _first_line(page.text),
+        text=page.text,
+        url=front.get("url") or front.get("canonical") or front.get("source_url"),
+        published=front.get("date"),
+    )
 
 
 def _first_line(text: str) -> str:

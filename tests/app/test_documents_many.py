@@ -9,6 +9,7 @@ from crag.core.filters.where import Scope
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, Embedding, ReadingPage
 from crag.ingest.chunking import chunk_id
 from tests.support.app_text import said
+from tests.support.eventually import eventually
 from tests.support.library_makers import make_document
 from tests.support.small_pdf import small_pdf
 from tests.support.tab_states import state_in
@@ -103,6 +104,30 @@ def test_what_is_shown_is_never_older_than_the_library_or_the_files(page, ids, t
     assert len(shown(page)) == 11
 
 
+def test_a_document_without_vectors_says_how_far_it_is_and_why_and_gets_them_by_a_click(page, ids):
+    library = program().engine.library()
+    document, file, chunks = make_document("Quay plan", 4)
+    library.documents.add(document, file, chunks)
+    library.unembedded.note("The server is down.")
+    page.run()
+    problems = dict(zip(page.dataframe[0].value["Document"], page.dataframe[0].value["Problems"], strict=True))
+    assert problems["Quay plan.pdf"].startswith("Searchable by words, 0 % embedded. The server is down.")
+    assert any("1 document can be found by words alone: The server is down" in each.value for each in page.warning)
+    page.button(key="embed-missing").click().run()
+    eventually(lambda: not library.unembedded.count())
+    page.run()
+    assert not page.warning and not [each for each in page.button if each.key == "embed-missing"]
+
+
+def test_vectors_that_a_stopped_program_left_out_are_made_by_themselves(page, ids):
+    library = program().engine.library()
+    document, file, chunks = make_document("Quay plan", 4)
+    library.documents.add(document, file, chunks)
+    page.run()
+    assert not page.exception
+    eventually(lambda: not library.unembedded.count())
+
+
 def test_many_are_given_fields_at_once_and_none_where_one_can_not_have_them(page, ids):
     stored = program().engine.library().documents
     select(page, ids[0], ids[3], ids[5])
@@ -189,18 +214,18 @@ def test_a_batch_says_how_long_it_still_takes_from_the_rate_measured_by_size():
     assert progress.seconds_left(60.0) is None, "nothing is done yet"
     progress.apply([DuplicateFound(name="a.pdf", document=document)], 50.1)
     assert progress.seconds_left(60.0) is None, "a file that is known took no work"
-    progress.apply([ReadingPage(name="b.pdf", page=8, pages=8), Embedding(name="b.pdf", done=0, total=9)], 55.0)
-    assert progress.seconds_left(60.0) is None, "nothing is indexed yet"
-    progress.apply([DocumentAdded(name="b.pdf", document=document)], 60.0)
+    progress.apply([ReadingPage(name="b.pdf", page=8, pages=8), DocumentAdded(name="b.pdf", document=document)], 60.0)
     assert progress.seconds_left(60.0) == pytest.approx(80.0)
     lead, _ = describe(progress, "4 files", 60.0)
     assert "2 of 4 files" in lead and "about 1 min left" in lead
-    progress.apply([Embedding(name="c.pdf", done=16, total=32)], 65.0)
-    assert progress.seconds_left(65.0) == pytest.approx(15.0 / 175 * 725)
-    assert progress.share() == pytest.approx(0.275)
+    progress.apply([ReadingPage(name="c.pdf", page=4, pages=8)], 65.0)
+    assert progress.seconds_left(65.0) == pytest.approx(15.0 / 150 * 750)
+    assert progress.share() == pytest.approx(0.125)
+    progress.apply([Embedding(name="b.pdf", done=16, total=32)], 66.0)
+    assert progress.share() == pytest.approx(0.375), "vectors are the other half"
     alone = Progress()
-    alone.apply([FilesChosen(names=("a.pdf",), began=50.0), Embedding(name="a.pdf", done=16, total=32)], 60.0)
-    assert alone.seconds_left(60.0) is None, "one file shows its pages and chunks"
+    alone.apply([FilesChosen(names=("a.pdf",), began=50.0), ReadingPage(name="a.pdf", page=4, pages=8)], 60.0)
+    assert alone.seconds_left(60.0) is None, "one file shows its pages"
 
 
 def test_progress_tells_of_each_file_where_it_is():
@@ -222,10 +247,21 @@ def test_progress_tells_of_each_file_where_it_is():
     assert "d1" in step and "reading page 2 of 8" in step
     assert [row["File"].replace("*", "")[2:4] for row in listed] == ["c1", "b1", "a1", "e1"]
     assert "<b>" not in listed[0]["Result"] and listed[-1]["Result"] == "waiting"
-    progress.apply([Embedding(name="d1.pdf", done=2, total=4)])
-    assert "indexing chunk 2 of 4" in describe(progress, "5 files")[1]
-    assert progress.share() == pytest.approx(0.75)
     assert len(files(progress, False)) == 3
+    progress.apply([DocumentAdded(name=f"{name}.pdf", document=document) for name in ("d1", "e1")])
+    progress.apply([Embedding(name="d1.pdf", done=2, total=4)])
+    assert "d1" in describe(progress, "5 files")[1] and "embedding chunk 2 of 4" in describe(progress, "5 files")[1]
+    assert progress.share() == pytest.approx(0.75)
+
+
+def test_what_came_attached_to_a_file_is_no_file_that_was_given():
+    document, *_ = make_document("one")
+    progress = Progress()
+    progress.apply([FilesChosen(names=("mail.eml", "b.pdf", "c.pdf"))])
+    attached = DocumentAdded(name="x (attached to mail.eml)", attached_to="mail.eml", document=document)
+    progress.apply([DocumentAdded(name="mail.eml", document=document), attached])
+    assert progress.waiting == ("c.pdf",) and progress.total == 4
+    assert "2 of 4 files" in describe(progress, "3 files")[0] and "b\\.pdf" in describe(progress, "3 files")[1]
 
 
 def test_a_step_that_takes_long_says_for_how_long_and_its_end_says_what_is_done():
@@ -233,8 +269,6 @@ def test_a_step_that_takes_long_says_for_how_long_and_its_end_says_what_is_done(
     progress.apply([FilesChosen(names=("a.pdf",)), ReadingPage(name="a.pdf", page=2, pages=8)], 10.0)
     assert describe(progress, "1 file", 11.0)[1].endswith("reading page 2 of 8")
     assert describe(progress, "1 file", 15.4)[1].endswith("reading page 2 of 8 · 5 s")
-    progress.apply([Embedding(name="a.pdf", done=40, total=40)], 20.0)
-    assert "storing 40 chunks · 3 s" in describe(progress, "1 file", 23.0)[1]
     progress.apply([DocumentFailed(name="a.pdf", message="Bad.", remedy="Mend it.")], 24.0)
     assert "updating the search index" in describe(progress, "1 file", 24.0)[1]
 

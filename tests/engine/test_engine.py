@@ -160,8 +160,9 @@ def test_files_of_little_confidence_are_left_out_where_the_strategy_says_so(engi
     pdf = small_pdf("Hiring took ninety days in 2019, they say.")
     with pytest.raises(InputError, match="between 0 and 1"):
         list(engine.add_files([("a.pdf", lambda: pdf)], confidence=1.5))
-    added = list(engine.add_files([("sample.pdf", lambda: pdf)], confidence=0.5))[-1]
-    assert added.kind == "document_added" and added.document.confidence == 0.5
+    events = engine.add_files([("sample.pdf", lambda: pdf)], confidence=0.5)
+    (added,) = [event for event in events if event.kind == "document_added"]
+    assert added.document.confidence == 0.5
     fill(engine)
     assert "sample.pdf" in {found.chunk.source for found in engine.library().search(QUESTION, 10)}
     sources = {found.chunk.source for found in engine.library().find(SearchQuery(QUESTION, 10, min_confidence=0.7))}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crag.core.config import AppConfig
-from crag.core.errors import ModelError, SettingsError
+from crag.core.errors import SettingsError, StorageError
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DocumentRefreshed, DuplicateFound
 from crag.core.protocols import RunRequest
 from crag.core.types import Document
@@ -306,10 +306,10 @@ class TestAgain:
     ) -> None:
         site.pages["/bridge"] = note(*LONG)
 
-        def broken(texts: object) -> object:
-            raise ModelError("The embedding model broke.")
+        def broken(new: object) -> object:
+            raise StorageError("The disk broke.")
 
-        monkeypatch.setattr(engine.embedder, "embed", broken)
+        monkeypatch.setattr(engine.library().documents, "store", broken)
         (event,) = refreshed(engine)
         assert isinstance(event, DocumentFailed) and "broke" in event.message
         assert [document.id for document in held(engine)] == [one_page.id]

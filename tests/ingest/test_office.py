@@ -31,7 +31,7 @@ def test_a_word_document_is_cited_by_its_sections() -> None:
     parsed = read_document(small_docx(), "report.pdf", CONFIG)
     assert (parsed.kind, parsed.title) == ("docx", "Harbour report")
     places = {chunk.place: chunk.text for chunk in chunk_document(parsed, "id", "report.pdf")}
-    assert list(places) == ["section The fleet", "section Nets"]
+    assert list(places) == ["section The fleet", "section Nets", "document properties"]
     assert "came back" in places["section The fleet"] and "sister" in places["section Nets"]
 
 
@@ -110,6 +110,20 @@ def test_a_presentation_is_cited_by_its_slides() -> None:
     assert parsed.pages[2].text == "Say that the fare rose twice."
 
 
+def test_merged_cells_of_a_slide_s_table_hold_for_their_columns() -> None:
+    from pptx import Presentation
+
+    made = Presentation()
+    table = made.slides.add_slide(made.slide_layouts[5]).shapes.add_table(4, 3, 0, 0, 3_000_000, 900_000).table
+    for at, said in enumerate(["Service", "Fee", "", "", "Adult", "Child", "Pass", "5", "3", "Card", "7", "4"]):
+        table.cell(at // 3, at % 3).text = said
+    table.cell(0, 1).merge(table.cell(0, 2))
+    table.cell(0, 0).merge(table.cell(1, 0))
+    held = BytesIO()
+    made.save(held)
+    assert "Card: Fee › Adult 7; Fee › Child 4" in text_of(read_document(held.getvalue(), "a.pptx", CONFIG))
+
+
 def test_hidden_slides_and_what_lies_beside_a_slide_are_left_out_and_said() -> None:
     parsed = read_document(small_pptx(), "ferry.pptx", CONFIG)
     assert "Ferry 2" not in text_of(parsed) and "beside" not in text_of(parsed)
@@ -174,5 +188,7 @@ def test_a_workbook_with_a_part_named_like_a_word_documents_is_a_workbook() -> N
 def test_locked_and_old_office_files_say_so() -> None:
     with pytest.raises(EncryptedError, match=r"a\.xlsx is locked with a password"):
         read_document(OLD + "EncryptedPackage".encode("utf-16-le"), "a.xlsx", CONFIG)
-    with pytest.raises(UnknownMediaError, match=r"older than 2007.*Save it as \.docx"):
+    with pytest.raises(
+        UnknownMediaError, match=r"older than 2007, which is not read here.*add that file: PDF, Word document"
+    ):
         read_document(OLD, "a.doc", CONFIG)

@@ -13,6 +13,7 @@ from crag.core.errors import LimitError
 from crag.core.types import Media
 from crag.ingest.chunking import chunk_document
 from crag.ingest.files import content_id, media_of, safe_name
+from crag.ingest.grid import cells_of_rows
 from crag.ingest.reader import read_document
 from crag.ingest.sections import PART, Block, fill_pages, write_table
 
@@ -77,7 +78,11 @@ def test_a_text_is_read_in_the_encoding_that_it_is_written_in(data: bytes) -> No
 
 def test_a_table_among_blocks_keeps_its_header() -> None:
     [page] = fill_pages(
-        [Block(text="Sums", heading=True), Block(text=" "), *write_table([["a", "b"], ["1", "2"], ["3", "4"]])]
+        [
+            Block(text="Sums", heading=True),
+            Block(text=" "),
+            *write_table(cells_of_rows([["a", "b"], ["1", "2"], ["3", "4"]])),
+        ]
     )
     assert page.headings == [(0, "Sums")]
     [found] = page.tables

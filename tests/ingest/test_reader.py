@@ -167,7 +167,7 @@ def test_scanned_pages_are_named() -> None:
     ("data", "error", "words"),
     [
         (b"", EmptyError, "empty"),
-        (b"PK\x03\x04 a zip", UnknownMediaError, "nothing that can be read"),
+        (b"PK\x03\x04 a zip", UnknownMediaError, "a ZIP archive, which is not read here.*add that file: PDF, Word"),
         (b" " * 1100 + pdf([_prose()]), UnknownMediaError, "nothing that can be read"),
         (b"%PDF-1.7\nnothing more", DamagedError, "damaged"),
         (pdf([_prose()])[:300], DocumentError, "damaged"),

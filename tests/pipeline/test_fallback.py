@@ -69,6 +69,15 @@ class FakeLibrary:
 
     indexed: str = ""
     recorded: str = ""
+    waiting: int = 0
+    """Documents without vectors."""
+
+    @property
+    def unembedded(self) -> "FakeLibrary":
+        return self
+
+    def count(self) -> int:
+        return self.waiting
 
     def find(self, query: SearchQuery) -> list[RetrievedChunk]:
         if not self.indexed:
@@ -92,6 +101,16 @@ def test_where_the_index_is_down_the_records_are_searched_and_the_run_says_so() 
     works: Any = up
     assert LibraryRetriever(works, settings, quiet.emitter).search("anything", 3)
     assert not quiet.events
+
+
+def test_a_run_says_once_that_documents_have_no_vectors_yet() -> None:
+    heard, half = Heard(), FakeLibrary(indexed="by its words", waiting=2)
+    library: Any = half
+    retriever = LibraryRetriever(library, Settings(), heard.emitter)
+    assert retriever.search("anything", 3) and retriever.search("anything else", 3)
+    [said] = heard.events
+    assert isinstance(said, ev.Failed) and not said.fatal and (said.step, said.instead) == ("retrieve", "words")
+    assert said.cause == "2 documents have no vectors yet."
 
 
 def test_a_rewriter_that_fails_is_told_before_the_next_is_asked() -> None:

@@ -159,7 +159,7 @@ def test_every_change_of_documents_and_vectors_is_noted_with_its_generation(libr
 
 
 @pytest.mark.files
-@pytest.mark.parametrize(("version", "said"), [(VERSION + 1, "newer version"), (VERSION - 2, "unreleased build")])
+@pytest.mark.parametrize(("version", "said"), [(VERSION + 1, "newer version"), (VERSION - 3, "unreleased build")])
 def test_a_library_of_another_version_is_refused_and_left_alone(
     library: Library, embedder: HashEmbedder, version: int, said: str
 ) -> None:

@@ -136,9 +136,9 @@ def test_another_version_s_library_and_another_program_s_schema_are_refused_and_
     for refused in (lambda: open_library("taken").size, lambda: fill(open_library("taken"), "beta")):
         with pytest.raises(StorageError, match="another program"):
             refused()
-    run(url, f"UPDATE w_library.alembic_version SET version_num = '{VERSION - 2}'")
+    run(url, f"UPDATE w_library.alembic_version SET version_num = '{VERSION - 3}'")
     for refused in (lambda: open_library().size, lambda: fill(open_library(), "beta"), lambda: fill(early, "beta")):
-        with pytest.raises(StorageError, match=f"unreleased build.*schema {VERSION - 2}"):
+        with pytest.raises(StorageError, match=f"unreleased build.*schema {VERSION - 3}"):
             refused()
 
 

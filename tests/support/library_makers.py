@@ -13,7 +13,7 @@ from crag.core.tables import Cell, Row, Table
 from crag.core.types import Chunk, Document, LineBox, Rect
 from crag.storage.index_sync import OpenIndex
 from crag.storage.library import Library
-from crag.storage.tables import conversations, reasons, runs
+from crag.storage.tables import conversations, reasons, runs, unembedded
 
 WORDS = (
     "harbour ledger copper willow orbit granite saffron lantern meadow turbine glacier anthem "
@@ -134,5 +134,6 @@ def of_the_version_before(library: Library) -> None:
         connection.exec_driver_sql(f"UPDATE {schema}alembic_version SET version_num = '9'")
         conversations.drop(connection)
         reasons.drop(connection)
+        unembedded.drop(connection)
         if not on_server:
             connection.exec_driver_sql("PRAGMA user_version = 9")

@@ -28,8 +28,9 @@ def read_here(
         if job["task"] != "read" or job["media"] in BY_THE_CHILD:
             raise FileError("other work")
         with _alone:
-            messages = [json.loads(json.dumps(message)) for message in read_messages(data, full)]
+            frames = [(message.pop("data", b""), message) for message in read_messages(data, full)]
+            messages = [(json.loads(json.dumps(message)), body) for body, message in frames]
     except FileError:
         yield from sandbox.run_child(job, data, name, config, *more, **given)
         return
-    yield from ((message, b"") for message in [*messages, {"done": len(messages)}])
+    yield from [*messages, ({"done": len(messages)}, b"")]

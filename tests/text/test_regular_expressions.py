@@ -22,7 +22,6 @@ BUILT = {
     "crag/text/guard.py: form": "_rules()",
     "crag/text/dates.py: form": "_FORMS",
     "crag/web/webpage.py: f'</{name}": "re.compile(r'</a(?=[\\s/>])[^>]*+>?', re.IGNORECASE)",
-    "crag/web/webpage.py: f'{mark}{mark}": "_STRONG",
     "crag/export/html/answer.py: f'(?<!\\\\w){wanted}": "re.compile(r'(?<!\\w)a\\s+a(?!\\w)')",
 }
 """Of a pattern that is built at run time how its source begins, and what holds it: an expression in its module."""

@@ -71,7 +71,7 @@ def _turn_to(key: str, shown: Sequence[Chunk]) -> None:
     state().marked = ""
     for row in app_tables.selected_rows(key):
         chunk = shown[row]
-        st.session_state[_page_key(chunk.document_id)], state().marked = chunk.page, chunk.id
+        st.session_state[_page_key(chunk.document_id)], state().marked = max(1, chunk.page), chunk.id
 
 
 def _record(track: Track | None) -> str:

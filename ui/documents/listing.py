@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crag.core.metadata import Fields, fields_of, written_field
 from crag.core.types import Document
-from crag.messages.documents import stale_sentences
+from crag.messages.documents import stale_sentences, waiting_sentence
 from crag.storage.facts import Standing
 from ui.app.program import program
 from ui.app.session import Session
@@ -59,7 +59,10 @@ def holdings(session: Session) -> Sequence[Held]:
     library = session.library
     place, stamp = str(library.folder), library.documents.version()
     stale = _stale(place, stamp, _workspace=session.workspace)
-    return _held(place, (stamp, library.facts.standing()), tuple(sorted(stale.items())), _session=session)
+    said = {id: (waiting_sentence(each),) for id, each in library.unembedded.standing().items()}
+    for id, sentences in stale.items():
+        said[id] = (*said.get(id, ()), *sentences)
+    return _held(place, (stamp, library.facts.standing()), tuple(sorted(said.items())), _session=session)
 
 
 Stamp = tuple[str, str, int]
@@ -74,20 +77,20 @@ def _stale(place: str, stamp: Stamp, *, _workspace: str) -> dict[str, tuple[str,
 def _held(
     place: str,
     state: tuple[Stamp, Standing],
-    stale: tuple[tuple[str, tuple[str, ...]], ...],
+    said: tuple[tuple[str, tuple[str, ...]], ...],
     *,
     _session: Session,
 ) -> tuple[Held, ...]:
-    library, said = _session.library, dict(stale)
+    library, problems = _session.library, dict(said)
     given, documents = library.documents.given(), library.documents.all()
     citing = library.facts.citing(documents)
     return tuple(
-        _one(document, given.get(document.id, {}), citing[document.id], said.get(document.id, ()))
+        _one(document, given.get(document.id, {}), citing[document.id], problems.get(document.id, ()))
         for document in documents
     )
 
 
-def _one(document: Document, given: Fields, cited: int, stale: tuple[str, ...]) -> Held:
+def _one(document: Document, given: Fields, cited: int, problems: tuple[str, ...]) -> Held:
     said = (document.name, document.title, *(written_field(name, value) for name, value in given.items()))
     return Held(
         document=document,
@@ -95,5 +98,5 @@ def _one(document: Document, given: Fields, cited: int, stale: tuple[str, ...]) 
         given=given,
         cited=cited,
         words="\n".join(said).casefold(),
-        problems=(*stale, *document.warnings),
+        problems=(*problems, *document.warnings),
     )

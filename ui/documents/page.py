@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import streamlit as st
 
@@ -29,6 +29,7 @@ def show(session: Session, *, live: bool) -> None:
     with problems.reported():
         if not live:
             _warn_of_model(session)
+            _continue_embedding(session)
         held = holdings(session)
         if held and _view() == "map":
             map_view.show(session, held)
@@ -99,6 +100,30 @@ def _warn_of_model(session: Session) -> None:
             st.button(again, key="reindex-all", type="primary", on_click=once(_reindex), args=(session,))
     except CragError as error:
         problems.show(error)
+
+
+def _continue_embedding(session: Session) -> None:
+    """Make the vectors that were not made because the program ended; where it failed or was stopped, offer to."""
+    waiting = session.library.unembedded.standing()
+    if not waiting or not session.may("edit"):
+        return
+    why = next((each.why for each in waiting.values() if each.why), "")
+    if not why:
+        _embed(session)
+        st.rerun()
+    many = words.count(len(waiting), "document")
+    st.warning(markdown(f"{many} can be found by words alone: {why}"))
+    st.button("Make the missing vectors", key="embed-missing", on_click=once(_embed), args=(session,))
+
+
+@requires("edit")
+def _embed(session: Session) -> None:
+    engine, workspace = program().engine, session.workspace
+
+    def embedded(cancel: threading.Event) -> Iterator[UploadEvent]:
+        return engine.embed_missing(workspace, cancel)
+
+    uploads.index(session, "making vectors", (), embedded)
 
 
 @requires("edit")

@@ -17,7 +17,9 @@ from crag.core.ingesting import (
     DocumentRefreshed,
     DuplicateFound,
     Embedding,
+    EmbeddingFailed,
     Found,
+    IngestEnd,
     IngestEvent,
     IngestStep,
     ReadingPage,
@@ -31,8 +33,6 @@ from crag.runtime.jobs import Job
 from ui.access.current import Presence
 from ui.app import clicks, fragments
 from ui.components import problems
-
-Result = DocumentAdded | DuplicateFound | DocumentFailed | DocumentRefreshed
 
 _LOOKS: Mapping[Found, str] = {
     "unchanged": "unchanged",
@@ -76,12 +76,15 @@ UploadEvent = IngestEvent | FilesChosen
 class Progress:
     """The fold over an upload's events, of which it has folded `heard`. Results come in the files' order.
 
+    `step`: of the file that is read; `embedding`: how far the vectors of all are, and `failure`: why no more are made.
     `began` and `since`: when the upload began, and when it was last heard of, by `time.monotonic`.
     """
 
     names: tuple[str, ...] = ()
-    results: list[Result] = field(default_factory=list)
+    results: list[IngestEnd] = field(default_factory=list)
     step: IngestStep | None = None
+    embedding: Embedding | None = None
+    failure: EmbeddingFailed | None = None
     sizes: tuple[int, ...] = ()
     began: float | None = None
     since: float = field(default_factory=time.monotonic)
@@ -97,40 +100,52 @@ class Progress:
                 case DocumentAdded() | DuplicateFound() | DocumentFailed() | DocumentRefreshed():
                     self.results.append(event)
                     self.step = None
-                case ReadingQueued() | ReadingPage() | RecognisingPage() | Embedding():
+                case ReadingQueued() | ReadingPage() | RecognisingPage():
                     self.step = event
+                case Embedding():
+                    self.embedding = event
+                case EmbeddingFailed():
+                    self.failure = event
                 case _:
                     assert_never(event)
 
     @property
     def total(self) -> int:
-        return max(len(self.names), len(self.results) + (self.step is not None))
+        attached = len(self.results) - self.ended
+        return max(len(self.names) + attached, len(self.results) + (self.step is not None))
+
+    @property
+    def ended(self) -> int:
+        """How many of the files that were given have a result; what came attached to them stands between these."""
+        return sum(not result.attached_to for result in self.results)
 
     @property
     def waiting(self) -> Sequence[str]:
         """The files behind the one under way."""
-        return self.names[len(self.results) + 1 :]
+        return self.names[self.ended + 1 :]
 
     def share(self) -> float:
-        """How much is done, 0..1, by the files' sizes: reading a file is half of it, indexing the other."""
+        """How much is done, 0..1: reading the files, by their sizes, is half of it, their vectors are the other."""
+        embedded = self.embedding.done / max(1, self.embedding.total) if self.embedding else 0.0
+        if not self.total:
+            return embedded
         sizes = self._weights()
-        return min(1.0, (sum(sizes[: len(self.results)]) + self._under_way(sizes)) / max(1, sum(sizes)))
+        read = (sum(sizes[: len(self.results)]) + self._under_way(sizes)) / sum(sizes)
+        return min(1.0, read) / 2 + embedded / 2
 
     def seconds_left(self, now: float) -> float | None:
-        """How long the rest of several files takes at the rate so far; None where there is no rate yet.
+        """How long the reading of several files still takes at the rate so far; None where there is no rate yet.
 
-        Files that were in the library already took no time, so they say nothing of it; nor does reading alone.
+        Files that were in the library already took no time, so they say nothing of it.
         """
         if self.began is None or self.total < 2 or now - self.began < _MEASURED:
             return None
         sizes = self._weights()
-        added = [not isinstance(result, DuplicateFound) for result in self.results]
-        if not any(added) and not (isinstance(self.step, Embedding) and self.step.done):
-            return None
+        read = [not isinstance(result, DuplicateFound) for result in self.results]
         here = self._under_way(sizes)
-        done = sum(size for size, took in zip(sizes, added, strict=False) if took) + here
-        left = sum(sizes[len(added) :]) - here
-        return (now - self.began) / done * left if left > 0 else None
+        done = sum(size for size, took in zip(sizes, read, strict=False) if took) + here
+        left = sum(sizes[len(read) :]) - here
+        return (now - self.began) / done * left if done and left > 0 else None
 
     def _weights(self) -> Sequence[float]:
         """How much of the work each file is."""
@@ -143,24 +158,25 @@ class Progress:
         at = len(self.results)
         return _share(self.step) * sizes[at] if at < len(sizes) else 0.0
 
-    def count(self, kind: type[Result]) -> int:
+    def count(self, kind: type[IngestEnd]) -> int:
         return sum(isinstance(result, kind) for result in self.results)
 
 
 def follow(session: Presence, job: Job[UploadEvent], close: Callable[[], None] | None = None) -> None:
     """Draw progress until the job is over; then the whole page is drawn again, with what came of it.
 
-    After documents came in, not too often, the whole page is drawn again as well, so that every count on it is of one
-    state. `close` is what a person does who has seen the results.
+    After documents or vectors came in, not too often, the whole page is drawn again as well, so that every count on it
+    is of one state. `close` is what a person does who has seen the results.
     """
     running, progress, drawn_at = job.running, Progress(), time.monotonic()
     progress.apply(job.events())
-    shown = progress.count(DocumentAdded)
+    shown = progress.count(DocumentAdded), progress.embedding
 
     def goes_on() -> bool:
         running = job.running
         progress.apply(job.events()[progress.heard :])
-        renew = progress.count(DocumentAdded) > shown and time.monotonic() - drawn_at > _RENEWED
+        news = (progress.count(DocumentAdded), progress.embedding) != shown
+        renew = news and time.monotonic() - drawn_at > _RENEWED
         return running and not renew
 
     if running:
@@ -169,6 +185,9 @@ def follow(session: Presence, job: Job[UploadEvent], close: Callable[[], None] |
     if progress.total > 1:
         st.markdown(_lead(progress))
     _list(progress, running=False)
+    if progress.failure is not None:
+        said = f"{progress.failure.message} {progress.failure.remedy}"
+        st.warning(markdown(f"Some documents are found by their words alone: {said}"))
     if job.problem:
         problems.show(job.problem)
     elif not progress.results:
@@ -202,7 +221,8 @@ def describe(progress: Progress, label: str, now: float | None = None) -> tuple[
     if progress.total > 1:
         left = progress.seconds_left(now)
         lead = _lead(progress, f"{len(progress.results):,} of ") + (f" · {left_text(left)}" if left is not None else "")
-    at, step = len(progress.results), progress.step
+    at = progress.ended
+    step = progress.step or (progress.embedding if at >= len(progress.names) else None)
     name = step.name if step else progress.names[at] if at < len(progress.names) else label
     waits = "updating the search index" if 0 < len(progress.names) <= at else "starting"
     said = step_text(step) if step else waits
@@ -228,11 +248,9 @@ def _counts(progress: Progress) -> list[str]:
 def _share(step: IngestStep | None) -> float:
     match step:
         case ReadingPage():
-            return 0.5 * step.page / max(1, step.pages)
+            return step.page / max(1, step.pages)
         case RecognisingPage():
-            return 0.5 * (step.page - 1) / max(1, step.pages)
-        case Embedding():
-            return 0.5 + 0.5 * step.done / max(1, step.total)
+            return (step.page - 1) / max(1, step.pages)
         case _:
             return 0.0
 
@@ -244,7 +262,7 @@ def files(progress: Progress, running: bool) -> list[dict[str, str]]:
     return [*ended, *({"File": f"… {markdown(name)}", "Result": "waiting"} for name in waiting)]
 
 
-def _order(result: Result) -> int:
+def _order(result: IngestEnd) -> int:
     match result:
         case DocumentFailed():
             return 0
@@ -256,13 +274,13 @@ def _order(result: Result) -> int:
             return 1
 
 
-def _row(event: Result) -> dict[str, str]:
+def _row(event: IngestEnd) -> dict[str, str]:
     sign, said, notes = _result(event)
     result = " ".join(filter(None, (markdown(said), *(f":gray[{markdown(note)}]" for note in notes if note))))
     return {"File": f"{sign} **{markdown(event.name)}**", "Result": result}
 
 
-def _result(event: Result) -> tuple[str, str, Sequence[str]]:
+def _result(event: IngestEnd) -> tuple[str, str, Sequence[str]]:
     """A sign, what became of the file, and what else is to be said."""
     match event:
         case DocumentAdded():

@@ -21,7 +21,7 @@ from crag.export.html import marks, words
 from crag.export.html.elements import Html
 from crag.export.html.passage import Passage, Sweep, View, draw_surroundings, recognised, short_layer, spoken_layer
 from crag.export.html.safe_text import excerpt, link
-from crag.export.html.slides import DRAWN, draw_page, find_marked, find_shorts, held_document
+from crag.export.html.slides import draw_page, find_marked, find_shorts, held_document, is_drawn
 from crag.storage.library import Library
 from crag.text.guard import detect_injection
 from ui.app import tab
@@ -121,7 +121,7 @@ def prepare(session: Session, trace: Trace, what: str | None) -> None:
         citation = _cited(trace, name) if kind == "cite" else None
         chunk = trace.sources.get(citation.source_id if citation else name)
         document = held_document(session.library, chunk) if isinstance(chunk, Chunk) else None
-        if isinstance(chunk, Chunk) and document and document.kind in DRAWN:
+        if isinstance(chunk, Chunk) and is_drawn(document, chunk):
             image(session.library, chunk.document_id, *find_marked(trace, chunk, citation, tab.runs().leaf))
 
 
@@ -157,7 +157,7 @@ def _citation(session: Session, trace: Trace, citation: Citation, bar: DeltaGene
 
 def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | None, bar: DeltaGenerator) -> None:
     document = held_document(session.library, chunk)
-    if document is None or document.kind not in DRAWN:
+    if document is None or not is_drawn(document, chunk):
         _text(session, trace, document, chunk, citation, bar)
         return
     leaf, here, answer_span = find_marked(trace, chunk, citation, tab.runs().leaf)
@@ -201,7 +201,7 @@ def _text(
     pages = document.pages if document else 1
     here = session.library.documents.chunks(document.id, page=shown, lines=False) if document else [chunk]
     where = (citation or chunk).where if shown == chunk.page else here[0].where if here else ""
-    part = f"part {shown} of {pages}" if pages > 1 else ""
+    part = f"part {shown} of {pages}" if pages > 1 and shown else ""
     number = f"Source {citation.number}: " if citation else ""
     said = [each for each in (where, part) if each and each != f"part {shown}"]
     draw(h.div("cx")[h.b[number, chunk.source], h.span("quiet")[[f", {each}" for each in said]]])

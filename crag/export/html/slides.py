@@ -59,6 +59,11 @@ def draw_page(
     return render_page(data, page, config, highlights=rects, strong=strong, width=_WIDTH)
 
 
+def is_drawn(document: Document | None, chunk: Chunk) -> bool:
+    """Whether a chunk stands on a page that is shown as a picture: the properties of a document stand on none."""
+    return document is not None and document.kind in DRAWN and chunk.page > 0
+
+
 def find_marked(
     trace: Trace, chunk: Chunk, citation: Citation | None, leaf: int | None = None
 ) -> tuple[int, Sequence[Rect], Sequence[Rect]]:
@@ -90,7 +95,7 @@ def pictures(library: Library, trace: Trace, image: PageImage) -> dict[int, byte
 
 def _picture(library: Library, trace: Trace, chunk: Chunk, citation: Citation, image: PageImage) -> bytes | None:
     document = held_document(library, chunk)
-    if document is None or document.kind not in DRAWN:
+    if not is_drawn(document, chunk):
         return None
     page, here, strong = find_marked(trace, chunk, citation)
     try:

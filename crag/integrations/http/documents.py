@@ -113,9 +113,10 @@ class FileError(BaseModel):
 
 
 class FileOutcome(BaseModel):
-    """What came of one file; a duplicate is the document that is there."""
+    """What came of one file; a duplicate is the document that is there. `attached_to`: the e-mail that it came in."""
 
     name: str
+    attached_to: str | None = None
     outcome: Outcome
     document: DocumentRecord | None = None
     error: FileError | None = None
@@ -224,17 +225,18 @@ def _add(call: Call, files: list[File], confidence: float) -> Response:
 def _outcomes(events: Iterator[Any]) -> Iterator[FileOutcome]:
     """What came of each file, in order."""
     for event in events:
+        source = event.attached_to or None
         match event:
             case DocumentAdded() | DuplicateFound():
                 outcome: Outcome = "added" if isinstance(event, DocumentAdded) else "duplicate"
                 document = DocumentRecord.model_validate(event.document)
-                yield FileOutcome(name=event.name, outcome=outcome, document=document)
+                yield FileOutcome(name=event.name, attached_to=source, outcome=outcome, document=document)
             case DocumentFailed():
                 error = FileError(
                     message=f"{event.message} {event.remedy}".strip(),
                     code="no_room" if event.reason == "limit" else "unreadable_document",
                 )
-                yield FileOutcome(name=event.name, outcome="failed", error=error)
+                yield FileOutcome(name=event.name, attached_to=source, outcome="failed", error=error)
 
 
 def _confidence(given: object) -> float:

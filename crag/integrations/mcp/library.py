@@ -23,6 +23,7 @@ from crag.core.ingesting import (
     DocumentAdded,
     DocumentFailed,
     DuplicateFound,
+    IngestEnd,
     IngestEvent,
     IngestStep,
 )
@@ -223,8 +224,8 @@ Base64 = Annotated[
     str,
     Field(
         max_length=UPLOAD_MB * MB * 4 // 3 + 4,
-        description=f"The file's bytes in Base64, at most {UPLOAD_MB} MB of them: PDF, Word, PowerPoint, Excel, CSV, "
-        "HTML, Markdown, text, images.",
+        description=f"The file's bytes in Base64, at most {UPLOAD_MB} MB of them: PDF, Word, PowerPoint, Excel, "
+        "OpenDocument, RTF, EPUB, CSV, HTML, Markdown, text, images, e-mails.",
     ),
 ]
 Confidence = Annotated[float, Field(ge=0, le=1, description="How far the document is trusted.")]
@@ -237,7 +238,8 @@ FilePath = Annotated[
 async def add_document(
     call: CurrentCall, name: FileName, text: Text = "", base64: Base64 = "", confidence: Confidence = 1.0
 ) -> Annotated[CallToolResult, AddResult]:
-    """Adds a document to the library: PDF, Word, PowerPoint, Excel, CSV, HTML, Markdown, text or an image. It can be
+    """Adds a document to the library: PDF, Word, PowerPoint, Excel, OpenDocument, RTF, EPUB, CSV, HTML, Markdown,
+    text, an image, or an e-mail, whose attachments become documents of their own. It can be
     searched as soon as this returns. The same content is never there twice."""
     return await add_file(call, name, text, base64, confidence=confidence)
 
@@ -251,7 +253,7 @@ async def add_file(
     confidence: Confidence = 1.0,
 ) -> Annotated[CallToolResult, AddResult]:
     """The same tool, by the same name, where the server was started with a folder of files."""
-    ended: IngestEvent | None = None
+    ended: IngestEnd | None = None
 
     def begin() -> Iterator[IngestEvent]:
         file, data = _file(call, name, text, base64, path)
@@ -261,9 +263,10 @@ async def add_file(
 
     async with aclosing(call.follow(begin())) as events:
         async for event in events:
-            ended = event
             if isinstance(event, IngestStep):
                 await call.report(f"{step_text(event).capitalize()}.")
+            elif isinstance(event, IngestEnd) and not event.attached_to:
+                ended = event
     match ended:
         case DocumentAdded():
             return _result("added", ended.document)

@@ -1,0 +1,114 @@
+"""The documents whose vectors are still to be made: until then they are found by their words alone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, Subquery, delete, func, select, update
+
+from crag.core.protocols import Embedder
+from crag.core.types import Chunk
+from crag.storage import store
+from crag.storage.database import Database
+from crag.storage.tables import chunks, documents, unembedded, vectors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How far a document's vectors are: `done` of its `total` chunks have one. `why` says why no more are made."""
+
+    done: int
+    total: int
+    why: str = ""
+
+
+class Unembedded:
+    """A library's documents without all of their vectors. Thread-safe, across processes too."""
+
+    def __init__(self, database: Database, embedder: Embedder) -> None:
+        self._database, self._embedder = database, embedder
+        self.turn = threading.Lock()
+        """Who makes vectors holds it: two would make the same."""
+
+    def count(self) -> int:
+        """How many documents there are."""
+        with self._database.read() as connection:
+            return store.count(connection, unembedded)
+
+    def missing(self) -> int:
+        """How many of their chunks have no vector."""
+        with self._database.read() as connection:
+            return connection.scalars(select(func.count()).select_from(_missing())).one()
+
+    def standing(self) -> dict[str, Standing]:
+        """How far each of them is, by the document's id, in the order in which they were added."""
+        counts = select(func.count(), func.count(vectors.c.chunk)).select_from(
+            chunks.outerjoin(vectors, vectors.c.chunk == chunks.c.number)
+        )
+        number = unembedded.c.document
+        asked = select(number, documents.c.id, unembedded.c.why).join_from(unembedded, documents).order_by(number)
+        found = {}
+        with self._database.read() as connection:
+            for document, id, why in connection.execute(asked).all():
+                total, done = connection.execute(counts.where(chunks.c.document == document)).one()
+                found[id] = Standing(done=done, total=total, why=why)
+        return found
+
+    def next(self, most: int) -> dict[int, Chunk]:
+        """At most this many chunks without a vector, by their numbers: those of the oldest document first."""
+        c = _missing().c
+        with self._database.read() as connection:
+            numbers = connection.scalars(select(c.number).order_by(c.document, c.ordinal).limit(most)).all()
+            return store.chunks_numbered(connection, numbers)
+
+    def fill(self, numbers: Sequence[int], rows: NDArray[np.float32]) -> None:
+        """Store the vectors of these chunks, each of shape (dimension,); those of chunks that are gone are dropped.
+
+        A document whose last vector this was is found by its meaning from now on. Raises ModelMismatchError.
+        """
+        by_number = dict(zip(numbers, rows, strict=True))
+        with self._database.write(grows=False) as connection:
+            store.check_model(connection, self._embedder)
+            there = list(
+                store.select_in(connection, select(chunks.c.number, chunks.c.document), chunks.c.number, numbers)
+            )
+            if there:
+                kept = [{"chunk": number, "vector": _packed(by_number[number])} for number, _ in there]
+                store.put(connection, vectors, kept)
+            _finish(connection, {document for _, document in there})
+
+    def note(self, why: str) -> None:
+        """Note why no vectors are made now; empty: they are made."""
+        with self._database.write(grows=False) as connection:
+            connection.execute(update(unembedded).values(why=why))
+
+
+def _missing() -> Subquery:
+    """The chunks without a vector, of those documents alone that may have some."""
+    joined = unembedded.join(chunks, chunks.c.document == unembedded.c.document).outerjoin(
+        vectors, vectors.c.chunk == chunks.c.number
+    )
+    return (
+        select(chunks.c.number, chunks.c.document, chunks.c.ordinal)
+        .select_from(joined)
+        .where(vectors.c.chunk.is_(None))
+        .subquery()
+    )
+
+
+def _finish(connection: Connection, touched: Collection[int]) -> None:
+    """Take those of these documents from the list that have all of their vectors."""
+    listed, left, among = unembedded.c.document, _missing().c.document, sorted(touched)
+    waiting = {number for (number,) in store.select_in(connection, select(listed), listed, among)}
+    whole = waiting - {number for (number,) in store.select_in(connection, select(left).distinct(), left, among)}
+    if whole:
+        connection.execute(delete(unembedded).where(listed.in_(whole)))
+        store.bump_all(connection, [("embedded", number) for number in sorted(whole)])
+
+
+def _packed(row: NDArray[np.float32]) -> bytes:
+    return np.ascontiguousarray(row, dtype="<f4").tobytes()

@@ -1,0 +1,318 @@
+"""Kinds of trouble that people report of other readers: inputs of `data/reports` with the right value, and others."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+
+from crag.core.config import AppConfig
+from crag.core.ingesting import ParsedDocument
+from crag.ingest.raised import write_lowered, write_raised
+from crag.ingest.reader import read_document
+from tests.support.small_office import body, edited, paragraph, sheet, small_docx, small_xlsx
+
+pytestmark = pytest.mark.usefixtures("read_here")
+
+CONFIG = AppConfig()
+REPORTS = Path(__file__).parent.parent / "data" / "reports"
+
+
+def report(name: str) -> ParsedDocument:
+    return read_document((REPORTS / name).read_bytes(), name, CONFIG)
+
+
+def page(source: str, name: str = "a.html") -> ParsedDocument:
+    source = f"<html><body>{source}</body></html>" if name.endswith("html") else source
+    return read_document(source.encode(), name, CONFIG)
+
+
+def text_of(parsed: ParsedDocument) -> str:
+    return "\n\n".join(each.text for each in parsed.pages)
+
+
+def value(parsed: ParsedDocument, label: str, column: str) -> str:
+    """What the tables say in the row and column of these names."""
+    for each in parsed.pages:
+        for table in each.tables:
+            for row in table.rows:
+                for cell in row.cells:
+                    if each.text[row.start : row.label] == label and table.name(cell) == column:
+                        return each.text[cell.start : cell.end]
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "column", "right"),
+    [
+        ("rowspan.html", "Motorway, Lanes Six", "Base value", "2.1333"),
+        ("rowspan.html", "Trunk road, Lanes Four", "Daily traffic", "15,000 to 30,000"),
+        ("two_heads.html", "Passport", "Fee in euros › Minors", "37.50"),
+        ("two_heads.html", "Passport", "Days to wait › Express", "3"),
+        ("supnum.html", "BP-10", "Price (EUR)", "1,480"),
+        ("hours.html", "Thursday", "", "13:00 to 18:30"),
+        ("segments.xlsx", "Valves", "Sales (a)", "455"),
+        ("segments.xlsx", "Valves", "Operating profit", "61"),
+        ("contract.docx", "South wing, Floor First", "Area (sqm)", "495"),
+    ],
+)
+def test_a_value_stands_under_its_row_and_column(name: str, label: str, column: str, right: str) -> None:
+    assert value(report(name), label, column) == right
+
+
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [
+        ("supnum.html", "minimum order quantity is 250 [2] and the warranty lasts 36 [1] months"),
+        ("supnum.html", "withstands 10^6 load cycles"),
+        ("supnum.html", "[3] Without motor."),
+        ("contract.docx", "Service contract SC-2291"),
+        ("contract.docx", "registered in Dublin"),
+        ("steps.docx", "3. Wait until the lamp is green."),
+        ("rowspan.html", "Motorway, Lanes Six: Base value 2.1333; Daily traffic 45,000 to 60,000"),
+    ],
+)
+def test_a_page_says(name: str, right: str) -> None:
+    assert right in text_of(report(name))
+
+
+def test_a_period_and_a_unit_above_the_header_are_the_table_s_own() -> None:
+    [each] = report("segments.xlsx").pages
+    [table] = each.tables
+    assert table.unit == "In millions of EUR" and "January–June 2024" in table.captions
+    assert each.headings == ((0, "2. Segment figures"),)
+
+
+def test_lines_above_a_sheet_s_table_speak_for_it() -> None:
+    from openpyxl import Workbook
+
+    made = Workbook()
+    for row in (["The fleet"], ["As of 30 June 2024 (in thousands)"], [], ["Ship", "Tonnage"], ["Anna", 1200]):
+        made.active.append(row)
+    held = io.BytesIO()
+    made.save(held)
+    parsed = read_document(held.getvalue(), "a.xlsx", CONFIG)
+    [table] = parsed.pages[0].tables
+    assert (table.unit, table.title) == ("in thousands", "The fleet › As of 30 June 2024 (in thousands)")
+    assert value(parsed, "Anna", "Tonnage") == "1200"
+
+
+# ---- raised and lowered text ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "raised", "after", "right"),
+    [
+        ("at least 250", "2", " units", "at least 250 [2] units"),
+        ("the fleet", "a", ".", "the fleet [a]."),
+        ("the city", "[3]", ".", "the city [3]."),
+        ("1,480", "3", "", "1,480 [3]"),
+        ("total", "1, 2", "", "total [1, 2]"),
+        ("5 × 10", "−6", " m", "5 × 10^−6 m"),
+        ("withstands 10", "6", "", "withstands 10^6"),
+        ("2010", "1", "", "2010 [1]"),
+        ("20 m", "2", "", "20 m²"),
+        ("Area (km", "2", ")", "Area (km²)"),
+        ("12 ft", "2", "", "12 ft²"),
+        ("registered in", "2", " towns", "registered in [2] towns"),
+        ("R", "2", " is", "R^2 is"),
+        ("the 21", "st", " century", "the 21st century"),
+        ("Brand", "®", "", "Brand®"),
+        ("1", "1", "/2", "1 1/2"),
+        ("", "4", "With motor.", "[4] With motor."),
+    ],
+)
+def test_raised_text_keeps_its_meaning(before: str, raised: str, after: str, right: str) -> None:
+    assert before + write_raised(before, raised, after) + after == right
+
+
+def test_lowered_text_stays_with_its_word() -> None:
+    assert write_lowered("CO", "2") == "2" and write_lowered("log 7", "10") == "_10"
+    found = page("<p>CO<sub>2</sub> of 12 kg/m<sup>3</sup>, see <span style='vertical-align: super'>7</span>.</p>")
+    assert text_of(found) == "CO2 of 12 kg/m³, see [7]."
+
+
+# ---- lists ---------------------------------------------------------------------------------------------------------
+
+
+def test_lists_are_numbered_as_they_are_shown() -> None:
+    found = page(
+        "<ol><li>One<ol type=a><li>sub</li><li><p>sub two</p></li></ol></li><li value=5>Five</li><li>Six</li></ol>"
+        "<ol start=4 type=I><li>Four</li></ol><ol reversed><li>B</li><li>A</li></ol><ul><li>Dot</li></ul>"
+    )
+    assert text_of(found).split("\n\n") == [
+        *("1. One", "a. sub", "b. sub two", "5. Five", "6. Six", "IV. Four", "2. B", "1. A", "Dot")
+    ]
+    assert text_of(page("3. Wait\n4. Close\n\n   Slowly.\n", "a.md")).split("\n\n") == [
+        "3. Wait",
+        "4. Close",
+        "Slowly.",
+    ]
+
+
+NUMBERING = (
+    '<w:numbering xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main">'
+    '<w:abstractNum w:abstractNumId="7"><w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="decimal"/>'
+    '<w:lvlText w:val="%1."/></w:lvl><w:lvl w:ilvl="1"><w:start w:val="1"/><w:numFmt w:val="decimal"/>'
+    '<w:lvlText w:val="%1.%2"/></w:lvl><w:lvl w:ilvl="2"><w:start w:val="1"/><w:numFmt w:val="lowerLetter"/>'
+    '<w:lvlText w:val="(%3)"/></w:lvl></w:abstractNum>'
+    '<w:abstractNum w:abstractNumId="8"><w:lvl w:ilvl="0"><w:numFmt w:val="bullet"/><w:lvlText w:val="•"/></w:lvl>'
+    '</w:abstractNum><w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num>'
+    '<w:num w:numId="2"><w:abstractNumId w:val="8"/></w:num><w:num w:numId="3"><w:abstractNumId w:val="7"/>'
+    '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="1"/></w:lvlOverride></w:num></w:numbering>'
+)
+
+
+def numbered(text: str, list_id: int, level: int = 0, style: str = "") -> str:
+    about = f'<w:pStyle w:val="{style}"/>' if style else ""
+    about += f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{list_id}"/></w:numPr>'
+    return f"<w:p><w:pPr>{about}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+def test_numbers_are_those_that_word_sets() -> None:
+    inner = (
+        numbered("Scope", 1, style="Heading1")
+        + numbered("Windows", 1, 1)
+        + numbered("outside", 1, 2)
+        + paragraph("Between.")
+        + numbered("Floors", 1, 1)
+        + numbered("Dot", 2)
+        + numbered("Term", 1)
+        + numbered("Again", 3)
+    )
+    parsed = read_document(
+        edited(small_docx(), body(inner) | {"word/numbering.xml": NUMBERING.encode()}), "a.docx", CONFIG
+    )
+    assert text_of(parsed).split("\n\n") == [
+        *("1. Scope", "1.1 Windows", "(a) outside", "Between.", "1.2 Floors", "Dot", "2. Term", "1. Again")
+    ]
+    assert parsed.pages[0].headings == ((0, "1. Scope"),)
+
+
+def test_definitions_are_labels_with_values() -> None:
+    found = page("<dl><dt>Open<dt>Start<dd>8:00<dd>13:00</dd><div><dt>Close<dd>18:30</div></dl>")
+    assert value(found, "Close", "") == "18:30" and "Open, Start: 8:00, 13:00" in text_of(found)
+    long = page(f"<dl><dt>Term<dd>{'Many words. ' * 60}<dt>Close<dd>18:30</dl>")
+    assert long.pages[0].tables == () and "18:30" in text_of(long)
+
+
+# ---- tables of other makes -----------------------------------------------------------------------------------------
+
+
+def test_two_header_rows_without_a_mark() -> None:
+    found = page(
+        "<table><tr><td rowspan=2>Product<td colspan=2>Price (EUR)<td rowspan=2>Stock<tr><td>net<td>gross"
+        "<tr><td>Bolt<td>1.00<td>1.19<td>5<tr><td>Nut<td>2.00<td>2.38<td>7</table>"
+    )
+    assert (value(found, "Nut", "Price (EUR) › gross"), value(found, "Nut", "Stock")) == ("2.38", "7")
+
+
+def test_merged_cells_of_word_on_both_ways() -> None:
+    def cell(text: str, about: str = "") -> str:
+        return f"<w:tc><w:tcPr>{about}</w:tcPr>{paragraph(text)}</w:tc>"
+
+    def row(*cells: str) -> str:
+        return f"<w:tr>{''.join(cells)}</w:tr>"
+
+    down, below, two = '<w:vMerge w:val="restart"/>', "<w:vMerge/>", '<w:gridSpan w:val="2"/>'
+    inner = "<w:tbl>" + row(cell("Flat", down), cell("Rent", two)) + row(cell("", below), cell("cold"), cell("warm"))
+    inner += row(cell("1A"), cell("740"), cell("910")) + row(cell("1B"), cell("655"), cell("820")) + "</w:tbl>"
+    parsed = read_document(edited(small_docx(), body(inner)), "a.docx", CONFIG)
+    assert value(parsed, "1B", "Rent › warm") == "820"
+
+
+def test_merged_cells_and_formulas_of_excel() -> None:
+    def row(number: int, *cells: str) -> str:
+        found = "".join(
+            f'<c r="{chr(65 + at)}{number}" t="inlineStr"><is><t>{text}</t></is></c>'
+            if not text.isdigit()
+            else f'<c r="{chr(65 + at)}{number}"><v>{text}</v></c>'
+            for at, text in enumerate(cells)
+            if text
+        )
+        return f'<row r="{number}">{found}</row>'
+
+    rows = row(1, "Region", "Sales", "", "Staff") + row(2, "", "2023", "2024") + row(3, "North", "5", "6", "2")
+    rows += row(4, "South", "7", "8", "3")
+    rows += '<row r="5"><c r="A5" t="inlineStr"><is><t>Sum</t></is></c><c r="B5"><f>B3+B4</f></c></row>'
+    made = sheet(rows)
+    [name] = made
+    merges = b'<mergeCells><mergeCell ref="B1:C1"/><mergeCell ref="A1:A2"/><mergeCell ref="D1:D2"/></mergeCells>'
+    made[name] = made[name].replace(b"</sheetData>", b"</sheetData>" + merges)
+    parsed = read_document(edited(small_xlsx(), made), "a.xlsx", CONFIG)
+    assert (value(parsed, "South", "Sales › 2024"), value(parsed, "South", "Staff")) == ("8", "3")
+    assert (
+        "Sheet Revenue holds 1 formula without a stored value: save it in Excel, and add it again." in parsed.warnings
+    )
+
+
+# ---- Word ----------------------------------------------------------------------------------------------------------
+
+
+def test_notes_formulas_and_letterheads_of_word() -> None:
+    from docx import Document
+
+    made = Document()
+    made.sections[0].header.paragraphs[0].text = "Ashgrove, contract SC-9"
+    made.add_paragraph("The fee is 5.")
+    made.add_section().footer.paragraphs[0].text = "Registered in Dublin"
+    held = io.BytesIO()
+    made.save(held)
+    text = text_of(read_document(held.getvalue(), "a.docx", CONFIG))
+    assert text.split("\n\n") == ["Ashgrove, contract SC-9", "The fee is 5.", "Registered in Dublin"]
+    raised = '<w:rPr><w:vertAlign w:val="superscript"/></w:rPr>'
+    formula = (
+        '<w:p xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math">'
+        "<w:r><w:t>It is </w:t></w:r><m:oMath>"
+        "<m:sSup><m:e><m:r><m:t>x</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup></m:oMath>"
+        f"<w:r><w:t> m, not 250</w:t></w:r><w:r>{raised}<w:t>2</w:t></w:r></w:p>"
+    )
+    assert text_of(read_document(edited(small_docx(), body(formula)), "a.docx", CONFIG)) == "It is x^2 m, not 250 [2]"
+
+
+# ---- CSV -----------------------------------------------------------------------------------------------------------
+
+
+def rows_of(header: str, name: str) -> str:
+    held = io.StringIO()
+    csv.writer(held).writerows([header.split(","), *([f"{name}{at}", str(100 + 3 * at)] for at in range(30))])
+    return held.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (rows_of("部屋,料金", "会議室"), "cp932"),
+        (rows_of("部屋,料金", "和室"), "cp932"),
+        (rows_of("房间,价格", "客房"), "gb18030"),
+        (rows_of("名称,数量", "仓库钥匙"), "gb18030"),
+        (rows_of("房間,價格", "會議室"), "big5"),
+        (rows_of("품명,수량", "창고 열쇠"), "cp949"),
+        (rows_of("Комната,Цена", "Зал собраний "), "cp1251"),
+        (rows_of("Pokój,Cena", "Sala świąteczna "), "cp1250"),
+        (rows_of("Oda,Fiyat", "Çalışma odası "), "cp1254"),
+        (rows_of("Zimmer,Preis", "Büro für Gäste "), "cp1252"),
+    ],
+)
+def test_a_csv_file_of_thirty_rows_is_read_in_its_encoding(text: str, encoding: str) -> None:
+    parsed = read_document(text.encode(encoding), "a.csv", CONFIG)
+    name, column = text.splitlines()[4].split(",")[0], text.splitlines()[0].split(",")[1]
+    assert value(parsed, name.strip(), column) == "109"
+
+
+def test_an_encoding_that_is_a_guess_is_said() -> None:
+    [warning] = read_document("객실,요금\n".encode("cp949"), "a.csv", CONFIG).warnings
+    assert "is a guess. If letters are wrong, save it as UTF-8." in warning
+    assert read_document("Größe,5\n".encode("cp1252"), "a.csv", CONFIG).warnings == ()
+
+
+# ---- bad input -----------------------------------------------------------------------------------------------------
+
+
+def test_tables_in_tables_and_cells_without_end_are_read_within_bounds() -> None:
+    deep = page("<table><tr><td>a<td>" * 100 + "deep words")
+    assert "deep words" in text_of(deep)
+    wide = page(
+        "<table>" + "".join(f"<tr><td rowspan=65000 colspan=1000>x{at}<td>y" for at in range(1000)) + "</table>"
+    )
+    assert "x0" in text_of(wide)
