@@ -112,6 +112,14 @@ class ProviderSettings(SettingsGroup, title="providers", extra="allow"):
     llm_model: str = setting("", "Model")
     """The model's name as its server lists it. For gguf: the path of the file, or its name in the data folder's
     models/."""
+    embedding: str = setting("local", "Embedding model", at_start=True)
+    """The model that finds texts by their meaning. local: multilingual-e5-small, which ships with CRAG Explorer and
+    reads every script. openai: OpenAI's own service. openai-compatible: any server with the same protocol, such as
+    Ollama or vLLM, at the address below. After a change, libraries must be re-indexed."""
+    embedding_base_url: str = setting("", "Embedding server", at_start=True)
+    """The address of an OpenAI-compatible server, usually ending in /v1. The text of every document is sent there."""
+    embedding_model: str = setting("", "Model of embeddings", at_start=True)
+    """The model's name as its server knows it."""
     evaluator: str = setting("local", "Retrieval evaluator")
     """local: the model that ships with CRAG Explorer. llm: the language model, chunk by chunk. reranker: a server with
     /rerank."""
@@ -192,10 +200,6 @@ class PeopleSettings(SettingsGroup, title="people"):
 class ModelSettings(SettingsGroup, title="local models"):
     """The models that run on this machine."""
 
-    embedding: Literal["multilingual", "small"] = setting("multilingual", "Embedding model", at_start=True)
-    """The model that finds texts. multilingual: multilingual-e5-small, which finds more and reads many languages.
-    small: all-MiniLM-L6-v2, for English, which adds documents twice as fast. After a change, libraries must be
-    re-indexed."""
     threads: int = setting(0, "Threads", Range(0, 64, step=1), at_start=True)
     """Threads that the local models use. Set to 0 for one per core."""
 

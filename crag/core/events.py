@@ -66,6 +66,7 @@ FallbackAction = Literal[
     "scores alone",
     "not stored",
     "records",
+    "words alone",
 ]
 """What was done where something failed; `crag.messages.wording` has the words."""
 

@@ -45,6 +45,7 @@ _INSTEAD: dict[FallbackAction, str] = {
     "scores alone": "Their scores decide.",
     "not stored": "The run is not in the history.",
     "records": "The stored texts were searched for the question's words instead.",
+    "words alone": "The documents were searched for the question's words alone.",
 }
 
 _WHAT = {

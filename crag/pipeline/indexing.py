@@ -26,7 +26,7 @@ from crag.core.ingesting import (
     ReadingQueued,
     RecognisingPage,
 )
-from crag.core.protocols import Embedder
+from crag.core.protocols import Embedder, texts_at_once
 from crag.core.types import Chunk, Document
 from crag.ingest.chunking import chunk_document
 from crag.ingest.files import content_id, record_of, safe_name
@@ -229,16 +229,23 @@ class Indexer:
                 yield settled
                 return
             vectors: list[np.ndarray] = []
-            for first in range(0, len(chunks), EMBED_BATCH):
+            size = texts_at_once(self.embedder, EMBED_BATCH)
+            for first in range(0, len(chunks), size):
                 if self.cancel.is_set():
                     raise CancelledError(f"{reading.name} was stopped before it was added.")
                 yield Embedding(name=reading.name, done=first, total=len(chunks))
-                batch = chunks[first : first + EMBED_BATCH]
+                batch = chunks[first : first + size]
                 vectors.append(self.embedder.embed([chunk.indexed_text for chunk in batch]))
             yield Embedding(name=reading.name, done=len(chunks), total=len(chunks))
-            size = len(reading.original.data)
             document = replace(
-                record_of(parsed, chunks, id=reading.id, name=reading.name, size=size, model=self.embedder.id),
+                record_of(
+                    parsed,
+                    chunks,
+                    id=reading.id,
+                    name=reading.name,
+                    size=len(reading.original.data),
+                    model=self.embedder.id,
+                ),
                 seconds=round(time.perf_counter() - reading.began, 3),
                 confidence=self.confidence,
             )

@@ -62,6 +62,30 @@ GGUF = Provider(
     price=Price(),
 )
 
+LOCAL_EMBEDDING = Provider(
+    name="local",
+    title="Local embedding model",
+    about="The model that ships with the program: no calls, no cost.",
+    leaves=False,
+)
+OPENAI_EMBEDDING = Provider(
+    name="openai",
+    title="OpenAI",
+    about="OpenAI's own service makes the vectors, with a key: the text of every document is sent there.",
+    home="api.openai.com",
+    key="embedding",
+    key_needed=True,
+)
+EMBEDDING_SERVER = Provider(
+    name="openai-compatible",
+    title="Embedding server",
+    about="Any server that speaks OpenAI's protocol makes the vectors: the text of every document is sent there.",
+    address="embedding_base_url",
+    server="embedding",
+    example="http://127.0.0.1:11434/v1",
+    key="embedding",
+)
+
 PROVIDERS: tuple[Provider, ...] = (
     *(OPENAI, COMPATIBLE, GGUF),
     *(LOCAL, LLM, RERANKER),
@@ -89,6 +113,11 @@ def models() -> dict[str, Provider]:
     return {each.name: each for each in (OPENAI, COMPATIBLE, GGUF)}
 
 
+def embedders() -> dict[str, Provider]:
+    """The services that make vectors, by name, and the model that ships."""
+    return {each.name: each for each in (LOCAL_EMBEDDING, OPENAI_EMBEDDING, EMBEDDING_SERVER)}
+
+
 def evaluators() -> dict[str, EvaluatorProvider]:
     return {each.name: each for each in _all() if isinstance(each, EvaluatorProvider)}
 
@@ -99,7 +128,13 @@ def webs() -> dict[str, WebProvider]:
 
 def providers(setting: str) -> Mapping[str, Provider]:
     """The providers among which a setting chooses, by name; none for a setting of another kind."""
-    kinds: Mapping[str, Any] = {"llm": models, "evaluator": evaluators, "web": webs, "web_fallback": webs}
+    kinds: Mapping[str, Any] = {
+        "llm": models,
+        "embedding": embedders,
+        "evaluator": evaluators,
+        "web": webs,
+        "web_fallback": webs,
+    }
     return cast(Mapping[str, Provider], kinds[setting]()) if setting in kinds else {}
 
 
@@ -150,7 +185,7 @@ def key_variables() -> dict[str, tuple[str, ...]]:
     of Milvus is the owner's, as the index is: no session gives one.
     """
     found: dict[str, tuple[str, ...]] = {"milvus": ("CRAG_MILVUS_TOKEN",)}
-    for each in _all():
+    for each in (*_all(), OPENAI_EMBEDDING):
         if each.key:
             found.setdefault(each.key, (f"CRAG_{each.key.upper().replace('-', '_')}_KEY",))
             if each.variables:
