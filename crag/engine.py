@@ -128,7 +128,7 @@ class Engine:
             case None:
                 return E5(threads=self.config.models.threads)
             case Missing() as missing:
-                model = self.config.providers.embedding_model
+                model = self.config.models.embedding_model
                 return ServerEmbedder(Endpoint(provider=missing.name, model=model), meter, problem(missing))
             case service:
                 return ServerEmbedder(service.endpoint, meter)

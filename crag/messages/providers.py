@@ -53,6 +53,11 @@ def _describe_embedding(engine: Engine) -> ProviderStatus:
     return ProviderStatus(name="Embedding model", on=embedder.problem is None, detail=detail)
 
 
+def embedding_sentence(plan: ProviderPlan) -> str:
+    """Where the text of documents is sent when they are added; empty where it stays here."""
+    return f"The text of what you add is sent to {plan.embedding.host}, which embeds it." if plan.embedding else ""
+
+
 def _describe_local(name: str, load: Callable[[], str]) -> ProviderStatus:
     """The state of a local model; `load` returns its id."""
     try:

@@ -21,7 +21,7 @@ from crag.providers.endpoint import Endpoint
 from crag.providers.gguf import Fault, free_memory, inspect_model
 from crag.providers.gguf_server import installed, server_of
 from crag.providers.prices import price_of, usable
-from crag.providers.registry import GGUF, LOCAL, LOCAL_EMBEDDING
+from crag.providers.registry import GGUF, LOCAL
 from crag.runtime.provider import EvaluatorProvider, Price, Provider, WebProvider
 from crag.text.formats import format_size
 from crag.web.folder import FOLDER
@@ -175,11 +175,10 @@ def resolve_providers(
 
 def resolve_embedding(config: AppConfig, keys: Keys) -> Service[Provider] | Missing | None:
     """The server that makes the vectors, or why what was chosen can't be used; None: the local model makes them."""
-    name = config.providers.embedding
-    if name == LOCAL_EMBEDDING.name:
+    name, chosen = config.models.embedding, _Chosen(config, keys)
+    if name == "local":
         return None
-    chosen = _Chosen(config, keys)
-    return chosen.service("retrieve", name, registry.embedders(), config.providers.embedding_model) or chosen.missing[0]
+    return chosen.service("retrieve", name, registry.embedders(), config.models.embedding_model) or chosen.missing[0]
 
 
 def problem(missing: Missing) -> ProviderError:
@@ -228,7 +227,7 @@ def problem(missing: Missing) -> ProviderError:
         case "no-language-model":
             said = "The evaluator needs a language model, and none is set.", "Set one in Settings."
     if missing.step == "retrieve":  # it is no choice of a person's
-        variable = {"no-key": "EMBEDDING_KEY", "no-model": "EMBEDDING_MODEL", "unknown": "EMBEDDING"}
+        variable = {"no-key": "EMBEDDING_KEY", "no-model": "EMBEDDING_MODEL"}
         named = variable.get(missing.reason, "EMBEDDING_BASE_URL")
         said = said[0].replace("No model", "No embedding model"), f"Set CRAG_{named}, and start again."
     return ProviderError(*said)

@@ -62,12 +62,6 @@ GGUF = Provider(
     price=Price(),
 )
 
-LOCAL_EMBEDDING = Provider(
-    name="local",
-    title="Local embedding model",
-    about="The model that ships with the program: no calls, no cost.",
-    leaves=False,
-)
 OPENAI_EMBEDDING = Provider(
     name="openai",
     title="OpenAI",
@@ -114,8 +108,8 @@ def models() -> dict[str, Provider]:
 
 
 def embedders() -> dict[str, Provider]:
-    """The services that make vectors, by name, and the model that ships."""
-    return {each.name: each for each in (LOCAL_EMBEDDING, OPENAI_EMBEDDING, EMBEDDING_SERVER)}
+    """The services that make vectors, by name."""
+    return {each.name: each for each in (OPENAI_EMBEDDING, EMBEDDING_SERVER)}
 
 
 def evaluators() -> dict[str, EvaluatorProvider]:
@@ -128,13 +122,7 @@ def webs() -> dict[str, WebProvider]:
 
 def providers(setting: str) -> Mapping[str, Provider]:
     """The providers among which a setting chooses, by name; none for a setting of another kind."""
-    kinds: Mapping[str, Any] = {
-        "llm": models,
-        "embedding": embedders,
-        "evaluator": evaluators,
-        "web": webs,
-        "web_fallback": webs,
-    }
+    kinds: Mapping[str, Any] = {"llm": models, "evaluator": evaluators, "web": webs, "web_fallback": webs}
     return cast(Mapping[str, Provider], kinds[setting]()) if setting in kinds else {}
 
 

@@ -15,7 +15,7 @@ from crag.core.events import event_to_json
 from crag.core.ingesting import DocumentAdded, DocumentFailed
 from crag.core.trace import Trace
 from crag.engine import Engine
-from crag.messages.providers import describe_providers
+from crag.messages.providers import describe_providers, embedding_sentence
 from crag.testing.fakes import FakeClock, ScriptedEvaluator
 from tests.support.model_server import KEY, Server, serving
 
@@ -55,6 +55,7 @@ def test_vectors_come_from_the_server_and_its_calls_are_on_the_run(tmp_path: Pat
         assert [(call.step, call.model) for call in trace.calls] == [("retrieve", "words")]
         [used] = made.resolve_providers().leaving
         assert used.host == server.address.split("/")[2]
+        assert used.host in embedding_sentence(made.resolve_providers())
         assert dict(made.resolve_providers().keys) == {"embedding": used.host}
 
 
@@ -99,7 +100,6 @@ def test_another_model_or_length_is_refused_until_all_is_embedded_again(tmp_path
         ({"embedding": "openai", "embedding_model": "text-embedding-3-small"}, "CRAG_EMBEDDING_KEY"),
         ({"embedding": "openai-compatible", "embedding_model": "bge-m3"}, "CRAG_EMBEDDING_BASE_URL"),
         ({"embedding": "openai-compatible", "embedding_base_url": "http://127.0.0.1:9/v1"}, "CRAG_EMBEDDING_MODEL"),
-        ({"embedding": "small"}, "CRAG_EMBEDDING"),
     ],
 )
 def test_what_is_not_set_is_said_where_a_document_is_added(tmp_path: Path, settings: dict[str, str], said: str) -> None:
