@@ -59,6 +59,7 @@ def test_a_stored_library_opens_with_all_it_holds(tmp_path: Path) -> None:
         [evaluation] = evaluations(library)
         [row] = rows(library, evaluation.id)
         assert (evaluation.done, evaluation.settings, row.problem) == (1, Settings(), "")
+        library.reindex()
         found = library.search("How many days did hiring take?", 2)
         assert "eighty days" in found[0].chunk.text
 
