@@ -2,7 +2,7 @@
 
     python -m benchmarks.chunking [--sizes 400 800]
 
-Same model (the shipped MiniLM), same exact search, only the chunks differ. A token is a run of characters without
+Same model (the shipped one), same exact search, only the chunks differ. A token is a run of characters without
 white space. At a fixed k longer chunks bring more text, so figures at equal retrieved tokens stand beside them:
 chunks are taken best first until the budget is spent, the last one whole if half of it still fits.
 Writes results/chunking.json and results/chunking.md.
@@ -27,7 +27,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from crag.core.ingesting import Page, ParsedDocument
 from crag.ingest.chunking import CHUNKING_ID, Sizes, chunk_document
-from crag.models.runtime import MiniLM
+from crag.models.runtime import E5
 
 HERE = Path(__file__).resolve().parent
 DATA = Path(os.environ.get("CRAG_SHARED", HERE.parent.parent / "shared")) / "data" / "chunking_eval"
@@ -83,7 +83,7 @@ def corpora() -> list[Corpus]:
     return [Corpus(name, asked) for name, asked in questions.items()]
 
 
-def measure(cut: Cut, found: list[Corpus], model: MiniLM) -> dict[str, object]:
+def measure(cut: Cut, found: list[Corpus], model: E5) -> dict[str, object]:
     """Means over all questions of all corpora."""
     scores: dict[str, list[tuple[float, float, float, float]]] = {}
     sizes: list[int] = []
@@ -138,7 +138,7 @@ def main() -> None:
     options = parser.parse_args()
     if not DATA.is_dir():
         raise SystemExit("chunking_eval is not there: set CRAG_SHARED to the folder that holds data/.")
-    began, found, model = time.perf_counter(), corpora(), MiniLM()
+    began, found, model = time.perf_counter(), corpora(), E5()
     chosen = Sizes()
     cuts: dict[str, Cut] = {"recipe: recursive 500/50": recipe, f"ours: sentences to {chosen.text}": ours(chosen)}
     for size in options.sizes:

@@ -49,7 +49,7 @@ from crag.core.strategies import STRATEGIES
 from crag.core.types import Action, Grade
 from crag.evaluation.trigger import decide
 from crag.generation.judges import SUPPORTED_FROM
-from crag.models.runtime import MiniLM
+from crag.models.runtime import E5
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -69,7 +69,7 @@ def main() -> int:
     settings, chosen = STRATEGIES["balanced"].settings, options.sets or [*SETS, STRIPS, ATTACKS, SPEED]
     # First, while this process is small: memory is measured in others, but they share the machine.
     speed = measure_speed(t5=not options.skip_t5) if SPEED in chosen else None
-    cosine, memo, model = Cosine(MiniLM()), Memo(shipped_evaluator()), LanguageModel.from_environment()
+    cosine, memo, model = Cosine(E5()), Memo(shipped_evaluator()), LanguageModel.from_environment()
     sources = Sources(options.data, cosine, options.limit)
     results: Figures = {
         "evaluator": memo.id,

@@ -22,7 +22,8 @@ from tokenizers import Tokenizer
 
 from benchmarks.evaluator_graders import shipped_evaluator
 from crag.core.types import Passage
-from crag.models.runtime import MiniLM
+from crag.models.cross_encoder import FOLDER
+from crag.models.runtime import E5
 
 ROOT = Path(__file__).resolve().parent.parent
 PAIRS, CHUNK_TOKENS, QUESTION_TOKENS, THREADS = 10, 200, 12, 2
@@ -121,13 +122,13 @@ def evaluator(repeats: int) -> dict[str, Any]:
 
 
 def cosine(repeats: int) -> dict[str, Any]:
-    model = MiniLM(threads=THREADS)
+    model = E5(threads=THREADS)
 
     def score(batch: Batch) -> object:
         vectors = model.embed([batch[0], *batch[1]])
         return vectors[1:] @ vectors[0]
 
-    tokenizer = Tokenizer.from_file(str(MiniLM.folder / "tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     assert len(tokenizer.encode(batches(1)[0][1][0]).ids) == CHUNK_TOKENS + 2, "a chunk is not of 200 tokens"

@@ -41,7 +41,7 @@ from crag.generation.citations import MARK
 from crag.generation.judges import SUPPORTED_FROM, Judges, share_of_words
 from crag.generation.llm import LlmGenerator
 from crag.generation.verification import CitationVerifier
-from crag.models.runtime import EMBEDDERS
+from crag.models.runtime import E5
 from crag.providers.chat import ChatModel
 from crag.runtime.usage import Budget, UsageTracker
 from crag.text.sentences import sentences
@@ -100,7 +100,7 @@ def bench(evaluator: LocalEvaluator, limit: int) -> Figures:
     scores = {
         "joint check": np.array([each["supported"] for each in made], float),
         "local evaluator alone": np.array([each["evaluator"] for each in made], float),
-        "cosine": Cosine(EMBEDDERS["multilingual"]()).scores(rows),
+        "cosine": Cosine(E5()).scores(rows),
         "overlap of words": np.array([share_of_words(row.question, row.text) for row in rows], float),
     }
     sets = {"all": np.ones(len(claims), bool)}

@@ -42,12 +42,11 @@ from benchmarks.headline_rows import ARMS, Journal, Row, figures, row_of
 from benchmarks.popqa import RESULTS, ROOT, Bench
 from benchmarks.popqa_cases import Case, load_cases, with_retrieved
 from crag.analysis.metrics.metrics import measure_run
-from crag.core.config import AppConfig
 from crag.core.protocols import Embedder, RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.strategies import strategy
 from crag.evaluation.local import LocalEvaluator
-from crag.models.runtime import embedder_of
+from crag.models.runtime import E5
 from crag.storage.library import Library
 
 QUESTIONS = 300
@@ -64,7 +63,7 @@ def main() -> int:
     journal = Journal(options.scratch / "headline.jsonl")
     with model(options, journal) as writer:
         made = {arm: made_of(arm, writer.id) for arm in options.arms}
-        run(chosen, made, writer, journal, Graders(LocalEvaluator(), embedder_of(AppConfig())), minutes=options.minutes)
+        run(chosen, made, writer, journal, Graders(LocalEvaluator(), E5()), minutes=options.minutes)
         known = journal.done({arm: made_of(arm, writer.id) for arm in ARMS})
     wanted = {case.question.id for case, _ in chosen}
     rows = [row for (_, id), row in known.items() if id in wanted]

@@ -3,8 +3,7 @@
     python -m benchmarks.ingest [--documents N] [--recipe-python PATH]
 
 Ours is the product's own path, crag.pipeline.indexing (sandboxed reader, tables, chunking, embedding in int8, SQLite
-and FAISS), with the default model and with the small one.
-The recipe is pdfplumber's text, a recursive splitter at 500/50, all-MiniLM-L6-v2 in float32 through
+and FAISS). The recipe is pdfplumber's text, a recursive splitter at 500/50, all-MiniLM-L6-v2 in float32 through
 sentence-transformers, and a flat FAISS index in memory. Each side runs in a process of its own, one after the other,
 on the same files in the same order; memory is the sum of the resident memory of that process and its children,
 sampled every 50 ms. The clock starts once imports are done and the model is loaded; what that took is told beside it.
@@ -35,17 +34,17 @@ DATA = Path(os.environ.get("CRAG_SHARED", HERE.parent.parent / "shared")) / "dat
 BEAT = 0.05
 
 
-def ours(files: list[Path], embedding: str = "multilingual") -> dict[str, Any]:
+def ours(files: list[Path]) -> dict[str, Any]:
     from crag.core.config import AppConfig
     from crag.core.ingesting import DocumentAdded, DocumentFailed
-    from crag.models.runtime import EMBEDDERS
+    from crag.models.runtime import E5
     from crag.pipeline.indexing import Indexer
     from crag.runtime.fair_queue import FairQueue
     from crag.storage.library import Library
 
     pages = chunks = 0
     with tempfile.TemporaryDirectory() as folder:
-        model = EMBEDDERS[embedding]()
+        model = E5()
         library = Library(Path(folder), model)
         model.embed(["The model is loaded by its first text."])
         began = time.perf_counter()
@@ -120,11 +119,7 @@ def _published_model(folder: Path) -> Path:
     return next(folder.rglob("modules.json")).parent
 
 
-def small(files: list[Path]) -> dict[str, Any]:
-    return ours(files, "small")
-
-
-SIDES = {"ours": ours, "small": small, "reading": reading, "recipe": recipe}
+SIDES = {"ours": ours, "reading": reading, "recipe": recipe}
 
 
 def resident(process: int) -> int:
@@ -181,7 +176,7 @@ def main() -> None:
     if options.side:
         print(json.dumps(SIDES[options.side](files)))
         return
-    names = ["reading", "ours", "small", *([] if options.without_recipe else ["recipe"])]
+    names = ["reading", "ours", *([] if options.without_recipe else ["recipe"])]
     load = os.getloadavg()[0]
     chosen = ["--documents", str(options.documents), "--only", options.only]
     results = {n: run(n, chosen, options.recipe_python if n == "recipe" else sys.executable) for n in names}
@@ -203,7 +198,7 @@ def main() -> None:
 
 def _page(report: dict[str, Any]) -> str:
     names = {"reading": "our reader and chunking alone", "recipe": "the usual recipe"}
-    names |= {"ours": "ours, end to end", "small": "the same with CRAG_EMBEDDING=small"}
+    names |= {"ours": "ours, end to end"}
     lines = [
         "# Adding documents",
         "",

@@ -39,7 +39,7 @@ from crag.core.types import INDEXED_AS, Document
 from crag.evaluation.grading import GradingService
 from crag.evaluation.local import LocalEvaluator
 from crag.generation.extractive import ExtractiveGenerator
-from crag.models.runtime import embedder_of
+from crag.models.runtime import E5
 from crag.pipeline.build import Local, build_pipeline
 from crag.pipeline.context import EventEmitter
 from crag.pipeline.graph import run_graph
@@ -146,7 +146,7 @@ def condition(name: str, cases: Sequence[Case], options: argparse.Namespace, ben
 
 def opened(cases: Sequence[Case], cache: Path) -> Library:
     """All internal passages in one library, made once; its folder is named after all that is in it."""
-    embedder = embedder_of(AppConfig())
+    embedder = E5()
     texts = [chunk.text for case in cases for chunk in case.chunks]
     made_of = json.dumps([embedder.id, INDEXED_AS, evaluator_version(), texts])
     folder = cache / hashlib.sha256(made_of.encode()).hexdigest()[:24]

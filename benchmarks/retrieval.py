@@ -1,7 +1,6 @@
 """Page hit rates of the library's search beside the usual recipe's, on real questions over real PDFs.
 
 Run `python -m benchmarks.retrieval`. Prints a table and writes results/retrieval.json and results/retrieval.md;
-with `--embedding small` by the other model, to results/retrieval-small.json and .md.
 Vectors are cached by text in the system's temporary folder (or --cache), so a second run takes half a minute.
 """
 
@@ -36,7 +35,7 @@ from crag.index.chunk_index import ChunkIndex, Contents
 from crag.ingest.chunking import CHUNKING_ID, chunk_document
 from crag.ingest.files import content_id
 from crag.ingest.reader import read_document
-from crag.models.runtime import EMBEDDERS, embedder_of
+from crag.models.runtime import E5
 from crag.storage.library import Library
 from tests.support.milvus_server import MilvusServer
 
@@ -94,7 +93,7 @@ class CachedEmbedder:
     """A shipped model; vectors of texts embedded before come from a file, whatever cut the texts."""
 
     def __init__(self, folder: Path, model: Embedder | None = None) -> None:
-        self._model = model or embedder_of(AppConfig())
+        self._model = model or E5()
         self.id, self.dimension = self._model.id, self._model.dimension
         self._path = folder / f"{self.id}.npz"
         self._rows: dict[str, NDArray[np.float32]] = {}
@@ -244,21 +243,15 @@ def fuse(rankings: Sequence[Sequence[str]]) -> list[str]:
 
 
 def measure(
-    name: str, questions: Sequence[Question], files: Sequence[Path], embedder: CachedEmbedder, usual: CachedEmbedder
+    name: str, questions: Sequence[Question], files: Sequence[Path], embedder: CachedEmbedder
 ) -> dict[str, Any]:
-    """All searches on one set, over all its documents in one library and inside the right document alone.
-
-    `usual` is what the recipe embeds with, `embedder` what our own searches do.
-    """
+    """All searches on one set, over all its documents in one library and inside the right document alone."""
     print(f"{name}: {len(questions)} questions, {len(files)} files", file=sys.stderr)
     reads = read_ours(files, embedder)
-    places, vectors = read_recipe(files, usual)
-    index = faiss.IndexFlatIP(usual.dimension)
+    places, vectors = read_recipe(files, embedder)
+    index = faiss.IndexFlatIP(embedder.dimension)
     index.add(vectors)
-    queries = {question: usual.embed_question(question.text) for question in questions}
-    for question in questions:
-        embedder.embed_question(question.text)
-    usual.save()
+    queries = {question: embedder.embed_question(question.text) for question in questions}
     embedder.save()
 
     def recipe(question: Question) -> list[Place]:
@@ -335,8 +328,8 @@ def report(results: dict[str, Any]) -> str:
         "",
         "Made by `python -m benchmarks.retrieval`. Page hit rate: the share of questions with a gold page among the",
         "first 5 or 10 chunks; MRR at 10. The usual recipe is pypdfium2's text, a recursive splitter (500/50) and",
-        f"dense search with all-MiniLM-L6-v2 (ours in int8); the other rows embed with {results['model']}, so they",
-        f"differ by search alone. Chunking {results['chunking']}.",
+        f"dense search; all rows embed with {results['model']}, so they differ by reading and search alone.",
+        f"Chunking {results['chunking']}.",
     ]
     for name, found in results["sets"].items():
         clock = found["milliseconds on the clock"]
@@ -374,30 +367,25 @@ def main() -> int:
         "--data", type=Path, default=Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
     )
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "crag-retrieval-cache")
-    parser.add_argument("--embedding", choices=("small", "multilingual"), default=AppConfig().models.embedding)
     options = parser.parse_args()
     if not options.data.is_dir():
         print(f"No data at {options.data}: give --data or set CRAG_SHARED.", file=sys.stderr)
         return 2
     options.cache.mkdir(parents=True, exist_ok=True)
-    usual = CachedEmbedder(options.cache, EMBEDDERS["small"]())
-    embedder = usual if options.embedding == "small" else CachedEmbedder(options.cache, EMBEDDERS[options.embedding]())
+    embedder = CachedEmbedder(options.cache)
     sets = {"FinanceBench": ("financebench", financebench), "MMLongBench": ("mmlongbench", mmlongbench)}
     results = {
         "model": embedder.id,
         "chunking": CHUNKING_ID,
         "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "sets": {
-            label: measure(
-                label, load(options.data), sorted((options.data / folder / "pdfs").glob("*.pdf")), embedder, usual
-            )
+            label: measure(label, load(options.data), sorted((options.data / folder / "pdfs").glob("*.pdf")), embedder)
             for label, (folder, load) in sets.items()
         },
     }
     RESULTS.mkdir(parents=True, exist_ok=True)
-    page = "retrieval" if options.embedding == AppConfig().models.embedding else f"retrieval-{options.embedding}"
-    (RESULTS / f"{page}.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    (RESULTS / f"{page}.md").write_text(report(results), encoding="utf-8")
+    (RESULTS / "retrieval.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    (RESULTS / "retrieval.md").write_text(report(results), encoding="utf-8")
     print(report(results))
     return 0
 

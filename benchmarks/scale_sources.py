@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.retrieval import CachedEmbedder, read_ours
-from crag.core.config import AppConfig
 from crag.core.ingesting import Page, ParsedDocument
 from crag.core.types import INDEXED_AS, Chunk
 from crag.ingest.chunking import CHUNKING_ID, chunk_document
-from crag.models.runtime import embedder_of
+from crag.models.runtime import E5
 
 NEIGHBOURS = 16
 """How many of the nearest other chunks are noted for each."""
@@ -180,4 +179,4 @@ def _articles(data: Path) -> list[dict[str, Any]]:
 
 
 def _stamp() -> str:
-    return f"{_FORMAT} {CHUNKING_ID} {INDEXED_AS} {embedder_of(AppConfig()).id}"
+    return f"{_FORMAT} {CHUNKING_ID} {INDEXED_AS} {E5().id}"

@@ -29,7 +29,7 @@ from benchmarks.soak_world import family
 from crag.core.config import AppConfig
 from crag.core.protocols import RunRequest
 from crag.engine import Engine
-from crag.models.runtime import embedder_of
+from crag.models.runtime import E5
 from crag.storage.private import name_of
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.library_makers import make_document
@@ -67,7 +67,7 @@ class Stored:
 def plant(data: Path, sizes: list[int]) -> list[Stored]:
     """A library of so many chunks each, with a run."""
     config = AppConfig.of(data=data, workspaces="private", libraries=0, all_mb=0)
-    real = embedder_of(config)
+    real = E5(threads=config.models.threads)
     vectors = _Vectors(real.id, real.dimension)
     engine = Engine(config, embedder=vectors, evaluator=ScriptedEvaluator(score=lambda text: 0.5))
     found = []

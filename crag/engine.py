@@ -30,7 +30,7 @@ from crag.core.types import Answer, Grade, Passage
 from crag.evaluation.local import LocalEvaluator
 from crag.generation.extractive import ExtractiveGenerator
 from crag.index.embedded import opened
-from crag.models.runtime import embedder_of
+from crag.models.runtime import E5
 from crag.pipeline.build import Local, grader
 from crag.pipeline.embedding import embed_missing
 from crag.pipeline.executor import Events, RunExecutor
@@ -41,12 +41,15 @@ from crag.pipeline.libraries import OpenLibraries
 from crag.pipeline.pages import Pages
 from crag.pipeline.request import QUESTION_CHARS as QUESTION_CHARS
 from crag.pipeline.request import refuse_filter
-from crag.pipeline.resolve import ProviderPlan, resolve_providers
+from crag.pipeline.resolve import Missing, ProviderPlan, Service, problem, resolve_embedding, resolve_providers
 from crag.pipeline.staleness import Stale, find_stale
+from crag.providers.embedding import BUDGET, ServerEmbedder
+from crag.providers.endpoint import Endpoint
 from crag.providers.registry import given_keys
 from crag.retrieval.rewriting import KeywordRewriter
 from crag.runtime.circuits import Circuits
 from crag.runtime.fair_queue import FairQueue
+from crag.runtime.usage import UsageTracker
 from crag.runtime.waiting import CLOCK, Clock
 from crag.storage.data_dir import DataDirLock
 from crag.storage.library import Library
@@ -119,7 +122,17 @@ class Engine:
 
     @cached_property
     def embedder(self) -> Embedder:
-        return self._given_embedder or embedder_of(self.config)
+        if self._given_embedder is not None:
+            return self._given_embedder
+        meter = partial(UsageTracker, BUDGET, clock=self._clock, allowance=self.teams.quotas, circuits=self.circuits)
+        match resolve_embedding(self.config, self.keys):
+            case None:
+                return E5(threads=self.config.models.threads)
+            case Missing() as missing:
+                model = self.config.models.embedding_model
+                return ServerEmbedder(Endpoint(provider=missing.name, model=model), meter, problem(missing))
+            case service:
+                return ServerEmbedder(service.endpoint, meter)
 
     @cached_property
     def evaluator(self) -> RetrievalEvaluator:
@@ -331,7 +344,11 @@ class Engine:
     ) -> ProviderPlan:
         """What `config` and `keys` (this engine's own, if not given) come to: see `crag.pipeline.resolve`."""
         given = self._given_web.name if self._given_web else ""
-        return resolve_providers(config or self.config, keys or self.keys, settings, given_web=given)
+        made = None if self._given_embedder else resolve_embedding(self.config, self.keys)
+        embedding = made if isinstance(made, Service) else None
+        return resolve_providers(
+            config or self.config, keys or self.keys, settings, given_web=given, embedding=embedding
+        )
 
     def sample(self) -> Sample:
         """The sample library that ships with the project. Raises NotFoundError where it is missing."""

@@ -29,7 +29,7 @@ from crag.analysis.questions.matching import answer_match
 from crag.evaluation.heads import load_head
 from crag.evaluation.local import LONGEST, SHORT_FEATURES, features, trim_answer
 from crag.models.cross_encoder import FOLDER, CrossEncoder
-from crag.models.runtime import MiniLM
+from crag.models.runtime import E5
 from training.vectors import remembered
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -77,7 +77,7 @@ def main() -> None:
 def squad(data: Path) -> Iterator[Asked]:
     """Held-out articles of both versions; a paragraph's title is its article's."""
     seen: set[str] = set()
-    dice, embedder = random.Random(21), MiniLM()
+    dice, embedder = random.Random(21), E5()
     for form in reversed(SQUAD_FORMS):
         for article in json.loads((data / f"squad/{form}.json").read_text(encoding="utf-8"))["data"]:
             if article["title"] in seen or not held_out(article["title"]):
@@ -103,7 +103,7 @@ def natural(data: Path, corpus: Corpus) -> Iterator[Asked]:
     groups = [corpus.group(row["ctxs"][0]["title"]) for row in rows]
     apart = [number for number in range(len(rows)) if held_out(groups[number])]
     chosen = random.Random(22).sample(apart, min(NATURAL, len(apart)))
-    embedder = MiniLM()
+    embedder = E5()
     close = embedder.embed([rows[number]["question"] for number in chosen]) @ embedder.embed(texts).T
     for place, number in enumerate(chosen):
         own = [] if place % 3 else [number]

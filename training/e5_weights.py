@@ -31,9 +31,6 @@ class Blocks:
     def floats(self) -> NDArray[np.float32]:
         return (self.values.astype(np.float32) - 8) * np.repeat(self.scales, BLOCK, axis=1)
 
-    def rows(self, kept: NDArray[np.int64]) -> Blocks:
-        return Blocks(self.values[kept], self.scales[kept])
-
 
 @dataclass(frozen=True, slots=True)
 class Pieces:

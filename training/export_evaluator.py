@@ -25,10 +25,8 @@ from corpora.pair import Pair
 from corpora.pairs import Corpus, held_out
 from crag.evaluation.heads import FEATURES, STRIP_FEATURES
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder
-from training.export_embedding import TARGET as EMBEDDING
-from training.export_embedding import measured
 from training.measures import auc
-from training.minilm_graph import build_evaluator
+from training.minilm_graph import build_evaluator, measured
 from training.samples import Reader, Sample
 from training.torch_model import published_names
 from training.vectors import remembered
@@ -54,7 +52,7 @@ def main() -> None:
     plain, inputs = build_evaluator(weights)
     plan = measured(plain, inputs, feeds(samples))
     model = build_evaluator(weights, plan)[0]
-    files = {"model.onnx": model.SerializeToString(), "tokenizer.json": (EMBEDDING / "tokenizer.json").read_bytes()}
+    files = {"model.onnx": model.SerializeToString(), "tokenizer.json": (FOLDER / "tokenizer.json").read_bytes()}
     files["lexicon.json"] = lexicon_file(given.data)
     # Heads that pass the relevance and the keep logit on, until training.calibrate_evaluator writes the fitted ones.
     strips = {name: float(name == "evidence") for name in STRIP_FEATURES}

@@ -63,7 +63,7 @@ class Batch:
 class Reader:
     """Pairs to samples with the shipped tokenizer."""
 
-    folder = MODELS / "all-minilm-l6-v2"
+    folder = MODELS / "local-evaluator"
     special = "[CLS]", "[SEP]", "[MASK]"
     last_special = 999
     """Ids up to this one are no pieces of words."""

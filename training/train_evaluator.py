@@ -26,8 +26,8 @@ from safetensors.numpy import load as load_tensors
 
 from corpora.pairs import Corpus
 from training.bodies import BODIES, Body
-from training.export_embedding import installed, unpacked
 from training.feed import Feed
+from training.published import installed, unpacked
 from training.run import Run, complete, digest, load_state
 from training.samples import STEP_TOKENS
 from training.torch_model import published_names

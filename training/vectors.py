@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.models.runtime import MiniLM
+from crag.models.runtime import E5
 
 
 def remembered(texts: Sequence[str]) -> NDArray[np.float32]:
@@ -20,7 +20,7 @@ def remembered(texts: Sequence[str]) -> NDArray[np.float32]:
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
         part = path.with_suffix(".part.npy")
-        np.save(part, MiniLM().embed(texts))
+        np.save(part, E5().embed(texts))
         part.replace(path)
     vectors: NDArray[np.float32] = np.load(path)
     return vectors

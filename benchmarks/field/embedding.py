@@ -1,7 +1,7 @@
 """The embedding model that every side uses, as a function from texts to vectors. Runs in the side's own environment.
 
-The two models ship in crag/models. "made" is the small one for questions, with vectors of texts made from their hash:
-for what a library of many passages costs, where what is found does not count. This module needs numpy, onnxruntime and
+It ships in crag/models. "made" is the same for questions, with vectors of texts made from their hash: for what a
+library of many passages costs, where what is found does not count. This module needs numpy, onnxruntime and
 tokenizers, and nothing of CRAG's engine.
 """
 
@@ -18,11 +18,9 @@ from numpy.typing import NDArray
 
 from crag.models import runtime
 
-FOLDERS = {
-    "small": ("all-minilm-l6-v2", "all-minilm-l6-v2-int8-1", 256),
-    "multilingual": ("multilingual-e5-small", "multilingual-e5-small-int8-1", 512),
-}
-"""Folder, id, and the tokens of a text that the publisher lets the model read."""
+TOKENS = 512
+"""Of a text, which the publisher lets the model read."""
+PREFIXES = runtime.PASSAGE, runtime.QUESTION
 DIMENSION = 384
 AT_ONCE = 256
 
@@ -32,12 +30,10 @@ class Embedding:
 
     def __init__(self, name: str, store: Path | None = None) -> None:
         self._made = name == "made"
-        name = "small" if self._made else name
-        folder, self.id, tokens = FOLDERS[name]
-        files = runtime.verified_files(Path(runtime.__file__).parent / folder, self.id)
-        self._prefixes = ("passage: ", "query: ") if name == "multilingual" else ("", "")
-        self._centres = np.frombuffer(files.get("centres.f32", b""), "<f4").reshape(-1, DIMENSION)
-        self._loaded = runtime.load(files, 0, folder, tokens)
+        self.id = runtime.E5.id
+        files = runtime.verified_files(runtime.E5.folder, self.id)
+        self._centres = np.frombuffer(files["centres.f32"], "<f4").reshape(-1, DIMENSION)
+        self._loaded = runtime.load(files, 0, "embedding model", TOKENS)
         self._store = None
         if store is not None:
             self._store = sqlite3.connect(store, timeout=60, check_same_thread=False)
@@ -74,8 +70,7 @@ class Embedding:
         return bool(row)
 
     def _vectors(self, texts: Sequence[str], kind: int) -> NDArray[np.float32]:
-        vectors = runtime.sentence_vectors(self._loaded, [self._prefixes[kind] + text for text in texts], DIMENSION)
-        if len(self._centres):
-            vectors = vectors - self._centres[kind]
-            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors = runtime.sentence_vectors(self._loaded, [PREFIXES[kind] + text for text in texts], DIMENSION)
+        vectors = vectors - self._centres[kind]
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors, np.float32)

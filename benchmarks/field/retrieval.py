@@ -1,6 +1,6 @@
 """CRAG Explorer's search beside the libraries that people install instead: same files, questions, model and machine.
 
-    python -m benchmarks.field.retrieval [--model small|multilingual] [--sides NAME …] [--grow] [--work FOLDER]
+    python -m benchmarks.field.retrieval [--sides NAME …] [--grow] [--work FOLDER]
 
 Each side is a module of `peers/` and runs as a process in an environment of its own, made below --work from
 requirements-NAME.txt; ours runs in this one. It reads files and questions as JSON and writes ranked passages, seconds
@@ -32,8 +32,8 @@ from benchmarks.ingest import resident
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 K = 10
-TIMED_MODEL = "small"
-"""Whose turns are timed: with the quicker model the rest of the work shows."""
+MODEL = "multilingual"
+"""The model of all sides, under whose name figures are kept."""
 BEAT = 0.1
 TEXT_TURNS, TEXT_QUESTIONS = 2, 100
 SETS = (*PAGED, "squad", "clapnq")
@@ -187,9 +187,9 @@ def time_turns(sets: dict[str, Set], measured: Measured, sides: list[Side], turn
     Of those all vectors are stored, so that their time is that of the files. Searches are timed over them.
     """
     filings, texts = sets["financebench"], sets["squad"]
-    filing = {"model": TIMED_MODEL, "store": None, "files": [TIMED], "questions": [filings.questions[0].text]}
+    filing = {"model": MODEL, "store": None, "files": [TIMED], "questions": [filings.questions[0].text]}
     many = {
-        "model": TIMED_MODEL,
+        "model": MODEL,
         "store": str(work / "vectors.sqlite"),
         "files": texts.files,
         "questions": [question.text for question in texts.questions[:TEXT_QUESTIONS]],
@@ -197,7 +197,7 @@ def time_turns(sets: dict[str, Set], measured: Measured, sides: list[Side], turn
     for turn in range(turns):
         for label, each, request in (("add", filings, filing), ("texts", texts, many)):
             for side in (side for side in sides if side.timed and (label == "add" or turn < TEXT_TURNS)):
-                measured.measure(key(label, None, TIMED_MODEL, side, turn), side, request, each.folder)
+                measured.measure(key(label, None, MODEL, side, turn), side, request, each.folder)
 
 
 def grow(data: Path, measured: Measured, sides: list[Side], sizes: list[int], work: Path) -> None:
@@ -247,7 +247,7 @@ def summary(measured: Measured, sets: dict[str, Set], model: str, turns: int) ->
                 if side.module != "ours" and "ours" in rows
                 else None,
             }
-    for side in (side for side in SIDES if side.timed and model == TIMED_MODEL):
+    for side in (side for side in SIDES if side.timed):
         whole = measured.get(key("financebench", sets["financebench"], model, side, 0))
         added, texts = (
             [
@@ -310,7 +310,6 @@ def main() -> int:
     parser.add_argument("--data", type=Path, default=shared / "data")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "crag-field")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
-    parser.add_argument("--model", choices=("small", "multilingual"), nargs="+", default=["small", "multilingual"])
     parser.add_argument("--sides", nargs="+", choices=[side.name for side in SIDES], help="the others stay as they are")
     parser.add_argument("--sets", nargs="*", choices=SETS, default=SETS, help="those ranked; none: no ranking")
     parser.add_argument("--turns", type=int, default=2, help="of starting and adding; 0 times nothing")
@@ -324,10 +323,8 @@ def main() -> int:
     work = options.work.resolve()
     sets, measured = sets_of(options.data, work, options.filings), Measured(work)
     sides = [side for side in SIDES if options.sides is None or side.name in options.sides]
-    for model in options.model:
-        rank({name: sets[name] for name in options.sets}, measured, sides, model, work)
-        if model == TIMED_MODEL:
-            time_turns(sets, measured, sides, options.turns, work)
+    rank({name: sets[name] for name in options.sets}, measured, sides, MODEL, work)
+    time_turns(sets, measured, sides, options.turns, work)
     if options.grow:
         grow(options.data, measured, sides, options.sizes, work)
     results = {
@@ -338,7 +335,7 @@ def main() -> int:
             name: {"title": each.title, "files": len(each.files), "questions": len(each.questions)}
             for name, each in sets.items()
         },
-        "models": {model: summary(measured, sets, model, options.turns) for model in ("small", "multilingual")},
+        "models": {MODEL: summary(measured, sets, MODEL, options.turns)},
         "growth": grown(measured, options.sizes),
     }
     stays(results, options.out / "field_retrieval.json")

@@ -90,7 +90,7 @@ def _turned(difference: Mapping[str, Any]) -> dict[str, float]:
 
 def _libraries(results: Mapping[str, Any]) -> Iterator[Row]:
     """On each set the ranking beside the best other library, then what adding costs beside the fastest."""
-    found = results["models"]["small"]
+    found = next(each for each in results["models"].values() if each["costs"])
     for name, title in TITLES.items():
         if "CRAG Explorer" not in found["sets"].get(name, {}):
             continue

@@ -189,13 +189,17 @@ class PeopleSettings(SettingsGroup, title="people"):
     """With sign-in: who may use the app's own keys for providers that it has not turned on."""
 
 
-class ModelSettings(SettingsGroup, title="local models"):
-    """The models that run on this machine."""
+class ModelSettings(SettingsGroup, title="models"):
+    """The model that finds texts, and those that run on this machine."""
 
-    embedding: Literal["multilingual", "small"] = setting("multilingual", "Embedding model", at_start=True)
-    """The model that finds texts. multilingual: multilingual-e5-small, which finds more and reads many languages.
-    small: all-MiniLM-L6-v2, for English, which adds documents twice as fast. After a change, libraries must be
-    re-indexed."""
+    embedding: Literal["local", "openai", "openai-compatible"] = setting("local", "Embedding model", at_start=True)
+    """The model that finds texts by their meaning. local: multilingual-e5-small, which ships with CRAG Explorer and
+    reads every script. openai: OpenAI's own service. openai-compatible: any server with the same protocol, such as
+    Ollama or vLLM, at the address below. After a change, libraries must be re-indexed."""
+    embedding_base_url: str = setting("", "Embedding server", at_start=True)
+    """The address of an OpenAI-compatible server, usually ending in /v1. The text of every document is sent there."""
+    embedding_model: str = setting("", "Model of embeddings", at_start=True)
+    """The model's name as its server knows it."""
     threads: int = setting(0, "Threads", Range(0, 64, step=1), at_start=True)
     """Threads that the local models use. Set to 0 for one per core."""
 

@@ -67,6 +67,7 @@ FallbackAction = Literal[
     "not stored",
     "records",
     "words",
+    "words alone",
 ]
 """What was done where something failed; `crag.messages.wording` has the words."""
 

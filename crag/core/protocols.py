@@ -44,7 +44,9 @@ class Embedder(Protocol):
     """Texts to unit vectors. `id` names model and preparation: vectors of different ids never mix."""
 
     id: str
-    dimension: int
+
+    @property
+    def dimension(self) -> int: ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Shape (len(texts), dimension), float32, rows of length 1. Any text gives a defined vector."""
@@ -62,10 +64,13 @@ class QuestionEmbedder(Embedder, Protocol):
 
 def embed_question(embedder: Embedder, text: str) -> NDArray[np.float32]:
     """The vector of a question, by an embedder of either kind."""
-    if isinstance(embedder, QuestionEmbedder):
-        return embedder.embed_question(text)
-    found: NDArray[np.float32] = embedder.embed([text])[0]
-    return found
+    ask: Callable[[str], NDArray[np.float32]] | None = getattr(embedder, "embed_question", None)
+    return ask(text) if ask else embedder.embed([text])[0]
+
+
+def texts_at_once(embedder: Embedder, usual: int) -> int:
+    """How many texts are worth giving it together: a server takes many, in several requests at the same time."""
+    return max(usual, getattr(embedder, "at_once", usual))
 
 
 class Retriever(Protocol):
@@ -325,7 +330,7 @@ class SearchQuery:
     At most `k` chunks are found. `mode` "bm25" finds only chunks that share a word with `text`. Only documents that
     meet the filter `where` are searched (`crag.core.filters.where`), and of these none below `min_confidence` (0..1),
     unless all are. With `half_life_days` above 0, a document's similarity halves with
-    every such number of days since it was added.
+    every such number of days since it was added. `by_words`: without the embedding model, by words alone.
     """
 
     text: str
@@ -334,6 +339,7 @@ class SearchQuery:
     where: str = ""
     min_confidence: float = 0.0
     half_life_days: float = 0.0
+    by_words: bool = False
 
     @classmethod
     def under(

@@ -9,6 +9,8 @@ import re
 from collections.abc import Sequence
 
 from crag.core.types import KeepReason
+from crag.text.sentences import ends_as_sentence
+from crag.text.words import count_words
 
 Need = tuple[int, KeepReason]
 """The place of another strip of the same source, and what it is to the one that needs it."""
@@ -20,7 +22,6 @@ LIST_REACH = 12
 """How far above an item the line that introduces its list may stand, in strips."""
 
 _LABELLED = re.compile(r"^.{1,160}?: [^;]{0,80}?\d")
-_ENDED = re.compile(r"[.!?]['\"”’)]*$")
 _ITEM = re.compile(r"(?:[•●▪◦*–—-]|\(?(?:[a-z]|[ivx]{1,4}|\d{1,2})[).])\s")
 _LEANS = re.compile(
     r"(?:it|its|they|their|them|he|his|him|she|her|this|that|these|those|such|both|neither|former|latter|"
@@ -77,7 +78,7 @@ def _is_row(text: str) -> bool:
 
 def _is_value(line: str) -> bool:
     """Whether a line is a label with values, or several cells."""
-    if _ENDED.search(line[-8:]):
+    if ends_as_sentence(line[-8:]):
         return False
     cells = line.count("; ") + 1 + line.count("|") + line.count("\t")
     return _LABELLED.match(line) is not None or cells > 2 or (cells == 2 and line[:1].isdigit())
@@ -85,7 +86,7 @@ def _is_value(line: str) -> bool:
 
 def _is_head(text: str) -> bool:
     """Whether a strip may stand in a table and hold no values, or begins with a line that is so."""
-    return not _ENDED.search(text[-8:]) and len(text.split()) <= HEAD_WORDS
+    return not ends_as_sentence(text[-8:]) and count_words(text) <= HEAD_WORDS
 
 
 def _opens_with_values(text: str) -> bool:

@@ -14,7 +14,7 @@ from crag.core.settings import Settings
 from crag.core.types import Strip
 from crag.evaluation.strip_selection import Facts, Rule, choose
 from crag.text.sentences import ends_as_sentence, is_table_row, sentences
-from crag.text.words import UNSPACED, count_words
+from crag.text.words import SIGN, UNSPACED, count_words
 
 Span = tuple[int, int]
 
@@ -28,7 +28,7 @@ FRAGMENT_WORDS = 5
 LABEL_WORDS = 60
 """A text of more words that ends in a colon stands alone."""
 
-_WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
+_WORD = re.compile(rf"{SIGN}|[^\s{UNSPACED}]+")
 _LINE = re.compile(r"[^\n]+")
 _CELLS = re.compile(r"\||\t")
 _VALUED = re.compile(r":\s++\S")

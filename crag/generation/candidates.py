@@ -15,8 +15,8 @@ from crag.generation.line_items import plain_stems
 from crag.generation.lists import BULLET, lines_of, list_end
 from crag.generation.subjects import MAX_QUESTION, years_of
 from crag.text.numerals import numbers_in
-from crag.text.sentences import ends_as_sentence, sentences
-from crag.text.words import significant_stems, stem, words
+from crag.text.sentences import STOPS, ends_as_sentence, sentences
+from crag.text.words import count_words, significant_stems, stem, words
 
 LONG_STRIP = 400
 """A strip of more characters is quoted by its best sentence, not whole."""
@@ -121,7 +121,10 @@ def quotable_spans(text: str) -> list[tuple[int, int]]:
 def _without_page_numbers(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The spans without page numbers, where enough else is left: under "Employees", 57 is the answer."""
     left = [(start, end) for start, end in spans if not _PAGE_NUMBER.fullmatch(text, start, end)]
-    return left if sum(len(text[start:end].split()) for start, end in left) > HEADING_WORDS else spans
+    return left if sum(count_words(text[start:end]) for start, end in left) > HEADING_WORDS else spans
+
+
+_UNLIKE_A_HEADING = re.compile(rf"[{STOPS},，、]$|[;|\t]")
 
 
 def _is_heading(line: str, gap: str) -> bool:
@@ -131,7 +134,7 @@ def _is_heading(line: str, gap: str) -> bool:
     """
     if _ITEM.match(line):
         return False
-    short = len(line.split()) <= HEADING_WORDS and not re.search(r"[.!?,]$|[;|\t]", line)
+    short = count_words(line) <= HEADING_WORDS and not _UNLIKE_A_HEADING.search(line)
     return line.isupper() or (short and "\n" in gap)
 
 
@@ -310,7 +313,7 @@ def _value_end(question: str, unit: Unit, source: Chunk | WebPage) -> int | None
         return None
     first, last = next(lines_of(source.text, unit.last), (0, 0))
     line = source.text[first:last]
-    return None if len(line.split()) > HEADING_WORDS or is_without_figure(question, line) else last
+    return None if count_words(line) > HEADING_WORDS or is_without_figure(question, line) else last
 
 
 def _extended(unit: Unit, source: Chunk | WebPage, end: int) -> Unit:

@@ -9,7 +9,7 @@ from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Citation, FromWeb, Rect, SentenceCheck, Strip, WebPage
 from crag.text.formats import format_score
 from crag.text.guard import fence_text, injection_within, mask_injection
-from crag.text.sentences import sentences
+from crag.text.sentences import STOPS, sentences
 
 MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 """[1], and [1, 2] as models write it."""
@@ -19,7 +19,6 @@ _LEADING_MARKS = re.compile(rf"(?:\s*{MARK.pattern})+[.!?]?")
 _NUMBERED = re.compile(r"\n[^\S\n]*+(\d{1,2})[.)]\s")
 _LEADERS = re.compile(r"(?<!\s)(?>(?:\s*+[.·_…]){4,})\s*+")
 _BEHIND = re.compile(rf"(?:\s*{MARK.pattern})*")
-_STOPS = ".!?…。！？"
 
 
 def quotable(text: str) -> str:
@@ -140,7 +139,7 @@ def build_citation(number: int, strip: Strip, source: Chunk | WebPage | None, st
 
 def _add_mark(sentence: str, number: int) -> str:
     """A sentence that has no stop, a table row or heading, gets one, or the next would seem to be part of it."""
-    bare = sentence.rstrip(_STOPS)
+    bare = sentence.rstrip(STOPS)
     if bare == sentence:
         return f"{sentence} [{number}]" if sentence[-1] in "\"'”’»)" else f"{sentence} [{number}]."
     return f"{bare.rstrip()} [{number}]{sentence[len(bare) :]}"
@@ -152,7 +151,7 @@ def numbers_in(text: str) -> list[int]:
 
 
 def _literal_form(text: str) -> str:
-    return quotable(text).casefold().strip(" \"'“”‘’").rstrip(f" ;:,{_STOPS}")
+    return quotable(text).casefold().strip(" \"'“”‘’").rstrip(f" ;:,{STOPS}")
 
 
 def usable_of(knowledge: Sequence[Strip]) -> tuple[list[Strip], float | None]:

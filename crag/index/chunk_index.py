@@ -18,16 +18,22 @@ Scores = NDArray[np.float32]
 Vectors = NDArray[np.float32]
 
 
+WORDS_ID = "pairs-1"
+"""How texts become words. An index of other words is filled again."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
     """What an index belongs to. What it holds of anything else is of no use, and is never searched.
 
-    `library` is the library's own id, made with it; `model` names what made the vectors; `dimension` is their length.
+    `library` is the library's own id, made with it; `model` names what made the vectors; `dimension` is their length;
+    `words` says how texts became words.
     """
 
     library: str
     model: str
     dimension: int
+    words: str = WORDS_ID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +67,11 @@ class Candidates:
     @classmethod
     def none(cls) -> Candidates:
         return cls(np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros(0, np.float32))
+
+    def with_words(self) -> Candidates:
+        """Those in which words were found."""
+        found = self.lexical > 0
+        return Candidates(self.numbers[found], self.dense[found], self.lexical[found])
 
 
 class ChunkIndex(Protocol):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-import unicodedata
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,7 +17,7 @@ from tantivy import Filter, Occur, Query, TextAnalyzer, TextAnalyzerBuilder, Tok
 
 from crag.index.chunk_index import Batch, Numbers, Scores
 from crag.index.stamp import IndexCorruptError
-from crag.text.words import few_marks
+from crag.text.words import separate_words
 
 _LONGEST = 200
 """Bytes of the longest word that is kept: no person writes a longer one, and base64 is no word."""
@@ -30,17 +29,17 @@ def stems(text: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """The text with each character in one form, and none that can't be written as UTF-8."""
-    if text.isascii():
-        return text
-    return unicodedata.normalize("NFKC", few_marks(text)).encode("utf-8", "replace").decode()
+    """The text with its words apart, and no character that can't be written as UTF-8."""
+    return text if text.isascii() else separate_words(text).encode("utf-8", "replace").decode()
 
 
 @cache
 def analyzer() -> TextAnalyzer:
     """What parts a plain text into stems."""
     builder = TextAnalyzerBuilder(Tokenizer.regex(r"[^\W_]+"))
-    for each in (Filter.remove_long(_LONGEST), Filter.lowercase(), Filter.ascii_fold(), Filter.stemmer("english")):
+    # Each stemmer changes words of its own script alone.
+    stemmers = (Filter.stemmer(language) for language in ("english", "russian", "arabic", "greek"))
+    for each in (Filter.remove_long(_LONGEST), Filter.lowercase(), Filter.ascii_fold(), *stemmers):
         builder = builder.filter(each)
     return builder.build()
 

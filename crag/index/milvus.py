@@ -168,7 +168,8 @@ class MilvusIndex:
             raise ValueError("a library's id is made of 16 to 64 hexadecimal digits")
         self._dimension = contents.dimension
         self._collection = f"{collection}_{contents.dimension}"
-        self._key = f"{contents.library}.{hashlib.sha256(contents.model.encode()).hexdigest()[:16]}"
+        made = f"{contents.model}/{contents.words}"
+        self._key = f"{contents.library}.{hashlib.sha256(made.encode()).hexdigest()[:16]}"
         self._ours = f'workspace == "{self._key}"'
         self._mark = f"{self._key}.generation"
         self._nowhere = np.eye(1, contents.dimension, dtype=np.float32)[0]

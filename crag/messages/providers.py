@@ -13,6 +13,7 @@ from crag.core.errors import ModelError
 from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Trace
 from crag.pipeline.resolve import Missing, ProviderPlan, problem
+from crag.providers.embedding import ServerEmbedder
 from crag.providers.prices import Spent, plain_rag, sum_calls
 from crag.providers.registry import LOCAL, Unusable, unusable
 from crag.runtime.provider import Price
@@ -37,11 +38,24 @@ def describe_providers(
 ) -> list[ProviderStatus]:
     """What is on and off under `config` and `keys` (the engine's own, if not given). `place` names a folder."""
     return [
-        _describe_local("Embedding model", lambda: engine.embedder.id),
+        _describe_embedding(engine),
         _describe_local("Retrieval evaluator", lambda: engine.evaluator.id),
         *describe_storage(config or engine.config),
         *describe_plan(engine.resolve_providers(config, keys), place),
     ]
+
+
+def _describe_embedding(engine: Engine) -> ProviderStatus:
+    embedder = engine.embedder
+    if not isinstance(embedder, ServerEmbedder):
+        return _describe_local("Embedding model", lambda: embedder.id)
+    detail = str(embedder.problem or name_in_sentence(embedder.id))
+    return ProviderStatus(name="Embedding model", on=embedder.problem is None, detail=detail)
+
+
+def embedding_sentence(plan: ProviderPlan) -> str:
+    """Where the text of documents is sent when they are added; empty where it stays here."""
+    return f"The text of what you add is sent to {plan.embedding.host}, which embeds it." if plan.embedding else ""
 
 
 def _describe_local(name: str, load: Callable[[], str]) -> ProviderStatus:

@@ -46,6 +46,7 @@ _INSTEAD: dict[FallbackAction, str] = {
     "not stored": "The run is not in the history.",
     "records": "The stored texts were searched for the question's words instead.",
     "words": "Until then they are found by their words alone.",
+    "words alone": "The documents were searched for the question's words alone.",
 }
 
 _WHAT = {

@@ -1,4 +1,4 @@
-"""How every shipped model is run, on the CPU, one thread a call; and the embedding models: texts to unit vectors."""
+"""How every shipped model is run, on the CPU, one thread a call; and the embedding model: texts to unit vectors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
     import onnxruntime
     from tokenizers import Tokenizer
-
-    from crag.core.config import AppConfig
-    from crag.core.protocols import Embedder
 
 
 def verified_files(folder: Path, expected_id: str) -> dict[str, bytes]:
@@ -161,10 +158,16 @@ PASSAGE, QUESTION = "passage: ", "query: "
 """The prefixes of texts and of questions that E5 was trained with."""
 
 
-class _OnnxEmbedder:
-    """Safe to call from several threads; loaded at the first call. A vector depends on its text alone."""
+class E5:
+    """multilingual-e5-small, for texts of every language and script.
 
-    id, title, folder = "", "", Path()
+    The model's own cosines lie between 0.7 and 0.9 for any two texts. So the mean vector of texts, and of questions
+    theirs, is taken off: cosines then spread as those of other models do. Its activations are quantized with fixed
+    ranges. Safe to call from several threads; loaded at the first call. A vector depends on its text alone.
+    """
+
+    id = "multilingual-e5-small-int8-2"
+    folder = Path(__file__).parent / "multilingual-e5-small"
     dimension = 384
 
     def __init__(self, threads: int = 0, folder: Path | None = None) -> None:
@@ -178,59 +181,24 @@ class _OnnxEmbedder:
 
         Only the first 256 tokens of a text count. Raises ModelError if the model's files are missing or damaged.
         """
-        return self._vectors(texts) if texts else np.zeros((0, self.dimension), np.float32)
-
-    def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return sentence_vectors(self._load()[0], texts, self.dimension)
+        return self._embed(PASSAGE, texts) if texts else np.zeros((0, self.dimension), np.float32)
 
     def _load(self) -> tuple[Loaded, NDArray[np.float32]]:
         """The model, and the mean vectors that come with it."""
         with self._lock:
             if self._model is None:
                 files = verified_files(self._folder, self.id)
-                centres = np.frombuffer(files.get("centres.f32", b""), "<f4").reshape(-1, self.dimension)
-                self._model = load(files, self._threads, self.title, MAX_TOKENS), centres
+                centres = np.frombuffer(files["centres.f32"], "<f4").reshape(-1, self.dimension)
+                self._model = load(files, self._threads, "embedding model", MAX_TOKENS), centres
             return self._model
-
-
-class MiniLM(_OnnxEmbedder):
-    """all-MiniLM-L6-v2. Its activations are quantized with fixed ranges."""
-
-    id = "all-minilm-l6-v2-int8-1"
-    title = "embedding model"
-    folder = Path(__file__).parent / "all-minilm-l6-v2"
-
-
-class E5(_OnnxEmbedder):
-    """multilingual-e5-small, for texts in many languages.
-
-    The model's own cosines lie between 0.7 and 0.9 for any two texts. So the mean vector of texts, and of questions
-    theirs, is taken off: cosines then spread as the other model's do, and one set of search weights fits both.
-    """
-
-    id = "multilingual-e5-small-int8-1"
-    title = "multilingual embedding model"
-    folder = Path(__file__).parent / "multilingual-e5-small"
 
     def embed_question(self, text: str) -> NDArray[np.float32]:
         """The vector of a text to search by, shape (384,). Raises what `embed` does."""
-        found: NDArray[np.float32] = self._centred(QUESTION, [text])[0]
+        found: NDArray[np.float32] = self._embed(QUESTION, [text])[0]
         return found
 
-    def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        return self._centred(PASSAGE, texts)
-
-    def _centred(self, prefix: str, texts: Sequence[str]) -> NDArray[np.float32]:
+    def _embed(self, prefix: str, texts: Sequence[str]) -> NDArray[np.float32]:
         loaded, centres = self._load()
         vectors = sentence_vectors(loaded, [prefix + text for text in texts], self.dimension)
         vectors -= centres[0 if prefix == PASSAGE else 1]
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
-
-
-EMBEDDERS: Mapping[str, Callable[..., Embedder]] = {"multilingual": E5, "small": MiniLM}
-"""By their names in `AppConfig.models.embedding`."""
-
-
-def embedder_of(config: AppConfig) -> Embedder:
-    """The model that a configuration names, not yet loaded."""
-    return EMBEDDERS[config.models.embedding](threads=config.models.threads)

@@ -11,6 +11,7 @@ from crag.core.config import AppConfig, Keys
 from crag.core.errors import ProviderError
 from crag.core.protocols import (
     Chat,
+    Embedder,
     Generator,
     RetrievalEvaluator,
     Retriever,
@@ -46,6 +47,7 @@ from crag.pipeline.foreign_parts import (
     guard_web,
 )
 from crag.pipeline.resolve import ProviderPlan, problem, resolve_providers
+from crag.providers.embedding import ServerEmbedder
 from crag.providers.endpoint import Endpoint
 from crag.providers.registry import LOCAL
 from crag.providers.rerank import Reranker
@@ -131,7 +133,7 @@ def build_pipeline(
     webs = _webs(plan, config, meter, local.folder, problems)
     allowed = (request.allowed or _refused) if config.providers.ask_before_web else None
     hours = float(config.providers.web_cache_hours)
-    retriever: Retriever = LibraryRetriever(library, settings, emitter)
+    retriever: Retriever = LibraryRetriever(library, settings, emitter, metered_embedder(library.embedder, meter))
     if request.retriever is not None:
         retriever = _Given(GuardedRetriever(request.retriever), library.documents)
     reached = plan.webs if settings.web_on else resolve_providers(config, keys, given_web=given_web).webs
@@ -178,6 +180,11 @@ def grader(
     if problems:
         raise problems[0][1]
     return GradingService(outside[0], fallback=local) if outside else local
+
+
+def metered_embedder(embedder: Embedder, meter: UsageTracker) -> Embedder:
+    """The same embedder, with the calls of a server's within one run."""
+    return embedder.metered(meter) if isinstance(embedder, ServerEmbedder) else embedder
 
 
 def _refused(query: str) -> bool:

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 
 from crag.core.errors import CancelledError, CragError
 from crag.core.ingesting import Embedding, EmbeddingFailed
-from crag.core.protocols import Embedder
+from crag.core.protocols import Embedder, texts_at_once
 from crag.storage.library import Library
 
 _FEWEST, _MOST = 16, 512
@@ -26,7 +26,7 @@ def embed_missing(library: Library, embedder: Embedder, cancel: threading.Event)
     One caller at a time does this for a library; others wait. What is stored stays, and why no more is made is noted.
     Raises CancelledError, and what the embedder or the library does.
     """
-    waiting, done, most = library.unembedded, 0, _FEWEST
+    waiting, done, most = library.unembedded, 0, texts_at_once(embedder, _FEWEST)
     with _turn(library, cancel):
         if not waiting.count():
             return

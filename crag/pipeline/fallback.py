@@ -15,7 +15,7 @@ from crag.core.errors import (
     ProviderError,
     ReplyError,
 )
-from crag.core.protocols import Contextualizer, Generator, Rewriter, SearchQuery, WebSearch
+from crag.core.protocols import Contextualizer, Embedder, Generator, Rewriter, SearchQuery, WebSearch
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Exchange, RetrievedChunk, Standalone, Strip, WebPage
 from crag.pipeline.context import EventEmitter
@@ -27,11 +27,15 @@ from crag.storage.library import Library
 class LibraryRetriever:
     """Searches a library under a run's settings. Where its index fails, it searches the records, and says so.
 
-    It says too, once, that documents have no vectors yet. It has one run.
+    It says too, once, that documents have no vectors yet. Where an embedding server fails, it searches by words alone,
+    and says that. It has one run.
     """
 
-    def __init__(self, library: Library, settings: Settings, emitter: EventEmitter) -> None:
-        self._library, self._settings, self._emitter = library, settings, emitter
+    def __init__(
+        self, library: Library, settings: Settings, emitter: EventEmitter, embedder: Embedder | None = None
+    ) -> None:
+        """`embedder`: the library's own, as this run may use it."""
+        self._library, self._settings, self._emitter, self._embedder = library, settings, emitter, embedder
         self._said = False
 
     def search(self, query: str, k: int) -> list[RetrievedChunk]:
@@ -40,10 +44,17 @@ class LibraryRetriever:
         self._said = True
         asked = SearchQuery.under(self._settings, query, k)
         try:
-            return self._library.find(asked)
+            return self._found(asked)
+        except ProviderError as error:
+            self._emitter.worked_around("retrieve", error, "words alone")
+        return self._found(replace(asked, by_words=True))
+
+    def _found(self, asked: SearchQuery) -> list[RetrievedChunk]:
+        try:
+            return self._library.find(asked, self._embedder)
         except IndexUnavailableError as error:
             self._emitter.worked_around("retrieve", error, "records")
-        return self._library.find_in_records(asked)
+        return self._library.find_in_records(asked, self._embedder)
 
 
 class FallbackContextualizer:

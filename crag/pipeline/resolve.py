@@ -102,6 +102,8 @@ class ProviderPlan:
     folder: Path | None
     given_web: str
     asks: bool
+    embedding: Service[Provider] | None = None
+    """The server that makes the vectors; None: the local model."""
 
     @property
     def outside_webs(self) -> tuple[Service[WebProvider], ...]:
@@ -111,7 +113,7 @@ class ProviderPlan:
     @property
     def leaving(self) -> tuple[Service[Provider], ...]:
         """All to which something leaves this process: questions and chunks, texts to be graded, queries."""
-        used = (*([self.model] if self.model else []), self.grader, *self.webs)
+        used = (*filter(None, (self.embedding, self.model)), self.grader, *self.webs)
         # What grades by the language model goes where that is.
         return tuple(each for each in used if each.provider.leaves and each.endpoint.file is None)
 
@@ -133,9 +135,17 @@ class ProviderPlan:
 
 
 def resolve_providers(
-    config: AppConfig, keys: Keys, settings: Settings | None = None, *, given_web: str = ""
+    config: AppConfig,
+    keys: Keys,
+    settings: Settings | None = None,
+    *,
+    given_web: str = "",
+    embedding: Service[Provider] | None = None,
 ) -> ProviderPlan:
-    """What `config` and `keys` come to; with `settings`, for a run under these: one that searches no web has none."""
+    """What `config` and `keys` come to; with `settings`, for a run under these: one that searches no web has none.
+
+    `embedding` is the server that makes the vectors, which is the same for all.
+    """
     chosen, given = _Chosen(config, keys), config.providers
     model = None
     if given.llm == GGUF.name:
@@ -159,7 +169,16 @@ def resolve_providers(
         folder=given.web_folder,
         given_web=given_web,
         asks=given.ask_before_web and any(each.provider.leaves for each in webs),
+        embedding=embedding,
     )
+
+
+def resolve_embedding(config: AppConfig, keys: Keys) -> Service[Provider] | Missing | None:
+    """The server that makes the vectors, or why what was chosen can't be used; None: the local model makes them."""
+    name, chosen = config.models.embedding, _Chosen(config, keys)
+    if name == "local":
+        return None
+    return chosen.service("retrieve", name, registry.embedders(), config.models.embedding_model) or chosen.missing[0]
 
 
 def problem(missing: Missing) -> ProviderError:
@@ -207,6 +226,10 @@ def problem(missing: Missing) -> ProviderError:
             )
         case "no-language-model":
             said = "The evaluator needs a language model, and none is set.", "Set one in Settings."
+    if missing.step == "retrieve":  # it is no choice of a person's
+        variable = {"no-key": "EMBEDDING_KEY", "no-model": "EMBEDDING_MODEL"}
+        named = variable.get(missing.reason, "EMBEDDING_BASE_URL")
+        said = said[0].replace("No model", "No embedding model"), f"Set CRAG_{named}, and start again."
     return ProviderError(*said)
 
 
@@ -255,7 +278,7 @@ class _Chosen:
         key = self._keys.get(provider.key) or self._keys.get(provider.name)
         address = bare(self._config.get(provider.address)) if provider.address else ""
         missing_for: Reason | None = None
-        if step == "answer" and not model:
+        if step in ("answer", "retrieve") and not model:
             missing_for = "no-model"
         elif provider.key_needed and key is None:
             missing_for = "no-key"
@@ -263,7 +286,7 @@ class _Chosen:
             missing_for = "no-address"
         elif address and not _usable(address):
             missing_for = "bad-address"
-        elif provider.server and servers and address not in servers:
+        elif provider.server and servers and address not in servers and step != "retrieve":  # nobody chooses that
             missing_for = "not-allowed"
         if missing_for is not None:
             self._add_missing(step, name, missing_for, provider, address)

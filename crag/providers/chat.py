@@ -34,6 +34,7 @@ from crag.providers.gguf_server import ANYWHERE, LocalClient, server_of
 from crag.runtime.circuits import Service
 from crag.runtime.connection import BoundedClient, OversizedError, PackingError
 from crag.runtime.usage import PendingCall, UsageTracker
+from crag.runtime.waiting import Clock
 from crag.text.words import loop_in
 
 log = logging.getLogger(__name__)
@@ -369,13 +370,18 @@ class MeteredChat:
     async def _again(self, failure: ProviderError, attempt: int, habits: tuple[frozenset[str], int]) -> None:
         """Waits where another attempt may help; raises the failure where none will."""
         error = failure.__cause__ or failure
-        if self._model.learned(error, habits):
-            return
-        late = isinstance(error, (openai.APITimeoutError, httpx.TimeoutException))  # the time would be lost twice
-        if late or attempt >= ATTEMPTS or not isinstance(failure, (BusyError, UnreachableError)):
-            raise failure
-        pause = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, no secret
-        await self._meter.clock.pause(min(max(pause, retry_after(error)), LONGEST_WAIT))
+        if not self._model.learned(error, habits):
+            await wait_to_retry(failure, attempt, self._meter.clock)
+
+
+async def wait_to_retry(failure: ProviderError, attempt: int, clock: Clock) -> None:
+    """Wait where another attempt may help; raise the failure where none will."""
+    error = failure.__cause__ or failure
+    late = isinstance(error, (openai.APITimeoutError, httpx.TimeoutException))  # the time would be lost twice
+    if late or attempt >= ATTEMPTS or not isinstance(failure, (BusyError, UnreachableError)):
+        raise failure
+    pause = FIRST_WAIT * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)  # noqa: S311 - jitter, no secret
+    await clock.pause(min(max(pause, retry_after(error)), LONGEST_WAIT))
 
 
 class _Watch:

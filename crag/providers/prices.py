@@ -39,6 +39,9 @@ MODELS: Mapping[str, Price] = {
     "gpt-4.1-nano": Price(0.10, 0.40),
     "gpt-4o": Price(2.50, 10.00),
     "gpt-4o-mini": Price(0.15, 0.60),
+    "text-embedding-3-large": Price(0.13),
+    "text-embedding-3-small": Price(0.02),
+    "text-embedding-ada-002": Price(0.10),
 }
 """By model. List prices as read in November 2026; they change.
 

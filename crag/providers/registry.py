@@ -62,6 +62,24 @@ GGUF = Provider(
     price=Price(),
 )
 
+OPENAI_EMBEDDING = Provider(
+    name="openai",
+    title="OpenAI",
+    about="OpenAI's own service makes the vectors, with a key: the text of every document is sent there.",
+    home="api.openai.com",
+    key="embedding",
+    key_needed=True,
+)
+EMBEDDING_SERVER = Provider(
+    name="openai-compatible",
+    title="Embedding server",
+    about="Any server that speaks OpenAI's protocol makes the vectors: the text of every document is sent there.",
+    address="embedding_base_url",
+    server="embedding",
+    example="http://127.0.0.1:11434/v1",
+    key="embedding",
+)
+
 PROVIDERS: tuple[Provider, ...] = (
     *(OPENAI, COMPATIBLE, GGUF),
     *(LOCAL, LLM, RERANKER),
@@ -87,6 +105,11 @@ class Unusable:
 def models() -> dict[str, Provider]:
     """The services of language models, by name."""
     return {each.name: each for each in (OPENAI, COMPATIBLE, GGUF)}
+
+
+def embedders() -> dict[str, Provider]:
+    """The services that make vectors, by name."""
+    return {each.name: each for each in (OPENAI_EMBEDDING, EMBEDDING_SERVER)}
 
 
 def evaluators() -> dict[str, EvaluatorProvider]:
@@ -150,7 +173,7 @@ def key_variables() -> dict[str, tuple[str, ...]]:
     of Milvus is the owner's, as the index is: no session gives one.
     """
     found: dict[str, tuple[str, ...]] = {"milvus": ("CRAG_MILVUS_TOKEN",)}
-    for each in _all():
+    for each in (*_all(), OPENAI_EMBEDDING):
         if each.key:
             found.setdefault(each.key, (f"CRAG_{each.key.upper().replace('-', '_')}_KEY",))
             if each.variables:

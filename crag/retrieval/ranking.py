@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crag.index.chunk_index import Candidates, Numbers, Scores
-from crag.text.words import SEARCH_STOP_WORDS
+from crag.text.words import SEARCH_STOP_WORDS, WORD, separate_words
 
 Mode = Literal["hybrid", "dense", "bm25"]
 
@@ -121,7 +121,7 @@ _LEAST_TERMS = 2
 _MOST_TERMS = 64
 """Words of one question that are looked up; what a person asks has fewer, a pasted page has many more."""
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(WORD)
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NAME = re.compile(r"\b([^\W\d_]+)\b(?:['’]s\b)?")
 _POSSESSIVE = re.compile(r"['’]s\b")
@@ -144,7 +144,7 @@ def card_words(text: str) -> list[str]:
 
     It is found by these, by their `forms`, and by neighbours that both `runs_together`: file names leave spaces out.
     """
-    return _WORD.findall(_CAMEL.sub(" ", text).lower())
+    return _WORD.findall(separate_words(_CAMEL.sub(" ", text)).lower())
 
 
 def asked_terms(text: str) -> list[str]:
@@ -175,7 +175,7 @@ def years(terms: list[str]) -> list[str]:
 
 def search_terms(query: str) -> list[str]:
     """The words that texts are searched for: the question's terms, or, where it has none, all its words."""
-    return question_terms(query) or list(dict.fromkeys(_WORD.findall(query.lower())))[:_MOST_TERMS]
+    return question_terms(query) or list(dict.fromkeys(_WORD.findall(separate_words(query).lower())))[:_MOST_TERMS]
 
 
 def forms(word: str) -> list[str]:
@@ -194,7 +194,7 @@ def runs_together(word: str) -> bool:
 
 
 def _written_out(text: str) -> list[str]:
-    return [found for word in _WORD.findall(text) for found in (word, *forms(word))]
+    return [found for word in _WORD.findall(separate_words(text)) for found in (word, *forms(word))]
 
 
 def _with_pairs(words: list[str]) -> list[str]:

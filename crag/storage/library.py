@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from crag.core.errors import CancelledError
-from crag.core.protocols import Embedder, SearchQuery
+from crag.core.protocols import Embedder, SearchQuery, texts_at_once
 from crag.core.types import RetrievedChunk
 from crag.index.embedded import EmbeddedIndex
 from crag.storage import store
@@ -60,7 +60,7 @@ class Library:
         chunk index; None: the embedded one, in the folder. Vectors of another model are noticed on use, not here.
         """
         self.folder = folder
-        self._embedder = embedder
+        self.embedder = embedder
         in_file = SqliteFile(folder / "library.db", LIBRARY)
         self._database = Database(in_file if server is None else PostgresSchema(server, folder.name, LIBRARY), may_grow)
         self._database.check()
@@ -120,7 +120,7 @@ class Library:
     def check_model(self) -> None:
         """Raises ModelMismatchError if the stored vectors are of another model than the one in use."""
         with self._database.read() as connection:
-            store.check_model(connection, self._embedder)
+            store.check_model(connection, self.embedder)
 
     def reindex(
         self, on_progress: Callable[[int, int], None] | None = None, cancel: threading.Event | None = None
@@ -129,20 +129,21 @@ class Library:
 
         `on_progress(done, total)` after each batch. Raises CancelledError, and then nothing has changed.
         """
-        with NewVectors(self._embedder.dimension) as done:
+        size = texts_at_once(self.embedder, _EMBED_BATCH)
+        with NewVectors(self.embedder.dimension) as done:
             while True:
                 with self._database.read() as connection:
                     wanted = store.chunk_numbers(connection)
                 missing = [number for number in wanted if number not in done]
-                for at in range(0, len(missing), _EMBED_BATCH):
+                for at in range(0, len(missing), size):
                     if cancel is not None and cancel.is_set():
                         raise CancelledError(
                             "Re-indexing was stopped; the library is as it was.", "Start it again later."
                         )
                     with self._database.read() as connection:
-                        batch = store.chunks_numbered(connection, missing[at : at + _EMBED_BATCH])
+                        batch = store.chunks_numbered(connection, missing[at : at + size])
                     if batch:
-                        done.add([*batch], self._embedder.embed([chunk.indexed_text for chunk in batch.values()]))
+                        done.add([*batch], self.embedder.embed([chunk.indexed_text for chunk in batch.values()]))
                     if on_progress is not None:
                         on_progress(min(len(wanted), len(done)), len(wanted))
                 with self._database.write() as connection:
@@ -150,7 +151,7 @@ class Library:
                     # Something was added meanwhile: embed that too, then try again.
                     if not all(number in done for number in numbers):
                         continue
-                    store.replace_vectors(connection, done.batches(numbers), self._embedder)
+                    store.replace_vectors(connection, done.batches(numbers), self.embedder)
                     return
 
     def verify(self, *, repair: bool = False) -> Differences:

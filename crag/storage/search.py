@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import numpy as np
 from sqlalchemy import Connection
 
-from crag.core.errors import EmptyLibraryError, InputError, QuestionError
+from crag.core.errors import EmptyLibraryError, InputError, ModelMismatchError, QuestionError
 from crag.core.protocols import Embedder, SearchQuery, embed_question
 from crag.core.types import RetrievedChunk
 from crag.index.chunk_index import Candidates, ChunkIndex, Scores, Vectors
@@ -40,21 +40,22 @@ class Search:
         self._catalog: Catalog | None = None
         self._lock = threading.Lock()
 
-    def find(self, query: SearchQuery) -> list[RetrievedChunk]:
-        """The chunks of a query, best first, ranks from 1.
+    def find(self, query: SearchQuery, embedder: Embedder | None = None) -> list[RetrievedChunk]:
+        """The chunks of a query, best first, ranks from 1. `embedder`: the library's own, as one run may use it.
 
-        Raises EmptyLibraryError, QuestionError, and IndexUnavailableError, where `find_in_records` still serves.
+        Raises EmptyLibraryError, QuestionError, IndexUnavailableError, where `find_in_records` still serves, and
+        ProviderError where an embedding server fails: a query `by_words` needs none.
         """
         with self._asked(query) as connection:
             bare = self._without_names(connection, query) if query.mode == "hybrid" else ""
         # Outside the transaction: the model may take its time, and loads itself on the first question.
-        vector = embed_question(self._embedder, query.text)
+        vector = self._vector(query, query.text, embedder)
         # A chunk of a document that is named is as near as the nearer of the two.
-        unnamed = embed_question(self._embedder, bare) if bare else None
+        unnamed = self._vector(query, bare, embedder) if bare else None
         with self._asked(query) as connection:
             return self._through_index(connection, query, vector, unnamed)
 
-    def find_in_records(self, query: SearchQuery) -> list[RetrievedChunk]:
+    def find_in_records(self, query: SearchQuery, embedder: Embedder | None = None) -> list[RetrievedChunk]:
         """The same without the index, for when it fails: of the chunks that share words with the query, the best.
 
         Reads every text. Raises as `find` does, but for the index.
@@ -62,7 +63,7 @@ class Search:
         query = replace(query, mode="hybrid")
         with self._asked(query):
             pass
-        vector = embed_question(self._embedder, query.text)
+        vector = self._vector(query, query.text, embedder)
         with self._asked(query) as connection:
             catalog = self._catalog_of(connection)
             words = list(dict.fromkeys(word for group in _groups(query) for word in group))
@@ -76,6 +77,19 @@ class Search:
         with self._lock:
             self._catalog = None
         self._upkeep.forget()
+
+    def _vector(self, query: SearchQuery, text: str, embedder: Embedder | None) -> Vectors:
+        """What the question is compared by; zeros where it is compared by words alone. Raises ModelMismatchError."""
+        with self._database.read() as connection:
+            dimension = search_rows.contents(connection).dimension
+        if query.by_words:
+            return np.zeros(dimension, np.float32)
+        vector = embed_question(embedder or self._embedder, text)
+        if len(vector) != dimension:
+            raise ModelMismatchError(
+                f"The library's vectors have {dimension} numbers; the model now gives {len(vector)}."
+            )
+        return vector
 
     @contextmanager
     def _asked(self, query: SearchQuery) -> Iterator[Connection]:
@@ -117,6 +131,8 @@ class Search:
             return candidates
 
         candidates = self._upkeep.use(search_rows.contents(connection), catalog.generation, found)
+        if query.by_words:
+            candidates = candidates.with_words()
         return _rank(connection, query, vector, catalog, candidates, named)
 
     def _catalog_of(self, connection: Connection) -> Catalog:
@@ -160,7 +176,7 @@ def _rank(
             chunk=catalog.sourced(chunks[int(rows.numbers[row])], int(places[row])),
             rank=place,
             similarity=float(score[row]),
-            dense=None if np.isnan(rows.dense[row]) else float(rows.dense[row]),
+            dense=None if query.by_words or np.isnan(rows.dense[row]) else float(rows.dense[row]),
             bm25=float(rows.lexical[row]) or None,
         )
         for place, row in enumerate(order, start=1)

@@ -148,8 +148,13 @@ def ensure_model(connection: Connection, embedder: Embedder) -> None:
     """Before vectors are added: the first ones decide which model the library has. Raises ModelMismatchError."""
     if empty(connection):
         _set_model(connection, embedder)
-    else:
-        check_model(connection, embedder)
+        return
+    check_model(connection, embedder)
+    stored = int(meta(connection, "dimension"))
+    if stored != embedder.dimension:
+        raise ModelMismatchError(
+            f"The library's vectors have {stored} numbers; the model now gives {embedder.dimension}."
+        )
 
 
 def _set_model(connection: Connection, embedder: Embedder) -> None:

@@ -66,15 +66,26 @@ _LEADS_ON = _words(
     "was were has have had will shall must would could should these those every each re"
 )
 
-# A run of terminators with closing quotes or brackets, then white space or the end; East Asian stops need no space.
+SURE_STOPS = "。｡！？؟۔।॥։။។።፧"
+"""Stops of other scripts, which end a sentence whatever follows: of East Asia, Arabic, Urdu, Hindi, Armenian, Burmese,
+Khmer and Ethiopia."""
+STOPS = f".!?…{SURE_STOPS}"
+_THAI = "[\u0e01-\u0e4e\u0e81-\u0ece]"
+_THAI_LEAST = 60
+"""Thai and Lao write no stops but a blank between sentences, and between clauses: letters after which one counts."""
+
+# A run of terminators with closing quotes or brackets, then white space or the end; sure stops need no space.
 # From the first stop of a run on, and never back: a run that ends nothing is looked at once.
-_STOP = re.compile(r"""(?<![.!?…])[.!?…]++["'”’»)\]]*+(?=\s|$)|[。！？]+["'”’」』）]*|\n""")
+_STOP = re.compile(
+    rf"""(?<![.!?…])[.!?…]++["'”’»)\]]*+(?=\s|$)|[{SURE_STOPS}][{STOPS}]*+["'”’»」』）]*+|\n"""
+    rf"|(?<={_THAI})[ ]++(?={_THAI})"
+)
 _WORD_BEFORE = re.compile(r"[\w&][\w.&'’-]*$")
 _NEXT = re.compile(r"""\s*["'“‘«(\[]*\s*([^\s]+)""")
 _INITIALS = re.compile(r"(?:[A-Z]\.){2}")
 _MARKER = re.compile(r"^[\s•‣◦▪●○·*–—-]*\(?(?:\d{1,3}|[A-Za-z]|[ivxlcIVXLC]{1,5})$")
 _BULLET = re.compile(r"\s*(?:[•‣◦▪●○·*–—-]\s|\(?\w{1,3}[.)]\s|#+\s|\|)")
-_ENDED = re.compile(r"[.!?…。！？][\"'”’»)\]]*\s*$")
+_ENDED = re.compile(rf"[{STOPS}][\"'”’»)\]」』）]*\s*$")
 _LAST_WORD = re.compile(r"(?:^|\s)[(\[\"“]?([A-Za-z]+)\.?$|(,)$")
 _QUOTE = re.compile(r"[\"“”«»]")
 _FAR = 48
@@ -132,15 +143,17 @@ def _ends(text: str, begin: int, match: re.Match[str]) -> bool:
     stop = match.group()
     if stop == "\n":
         return _line_ends(text, begin, match.start())
-    if stop[0] in "。！？":
+    if stop[0] in SURE_STOPS:
         return True
+    if stop[0] == " ":
+        return match.start() - begin >= _THAI_LEAST
     following = _NEXT.match(text, match.end(), match.end() + _FAR)
     if following is None:
         return True
     word = following.group(1)
     if word[0] in ":;,":
         return False
-    opens = word[0].isupper() or word[0].isdigit() or not word[0].isalnum()
+    opens = not word[0].islower()
     if stop[0] in "!?…" or (len(stop) > 1 and stop[1] in ".!?"):
         return opens
     if not opens:
@@ -169,7 +182,7 @@ def _full_stop_ends(text: str, begin: int, at: int, following: str) -> bool:
         return False
     # A single letter is an initial, unless it ends "vitamin C." before a sentence opener.
     if len(word) == 1 and word.isalpha():
-        return not before.group().isupper() or _opener(following)
+        return before.group().islower() or _opener(following)
     if word in _MAYBE_CAPITAL and before.group()[0].isupper():
         return _opener(following)
     if word in _MAYBE or re.fullmatch(r"(?:[a-z]\.)+[a-z]", word):

@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 from crag.text.memory import remember
 
@@ -66,10 +67,33 @@ STOP_WORDS = SEARCH_STOP_WORDS | frozenset(
 )
 """With all that name no subject: the verbs that only ask, short forms, and rarer function words."""
 
-UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+MARKS = "".join(
+    sign
+    for sign in map(chr, (*range(0x300, 0x1E00), *range(0x20D0, 0x2100), *range(0xA660, 0xAC00)))
+    if unicodedata.category(sign)[0] == "M"
+)
+"""Signs that belong to the letter before them, as vowels of Hindi and Thai do: no letters to `re`."""
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3100-\u312f\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
 """Scripts that put no spaces between words, as a range of a regular expression."""
+SIGN = rf"[{UNSPACED}][{MARKS}]*+"
+"""A letter of such a script with its marks, as a regular expression: what counts as a word of it."""
+WORD = rf"[^\W_]+(?:[{MARKS}]+[^\W_]*)*+"
+"""A word of any script, as a regular expression."""
 
-_WORD = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]+")
+_WORD = re.compile(rf"{SIGN}|[^\s{UNSPACED}]+")
+_WHOLE = re.compile(rf"\w+(?:[{MARKS}]+\w*)*+")
+# Korean has spaces, but its words come with the particles that a question may lack: Lucene pairs its letters, too.
+_PAIRED = re.compile(rf"(?:{SIGN}|[\uac00-\ud7a3])+")
+_SIGN = re.compile(rf".[{MARKS}]*+", re.DOTALL)
+# Vowel marks of Hebrew and Arabic, which few texts write, and the stroke that only draws a word out.
+_UNWRITTEN = re.compile("[\u0591-\u05bd\u05bf\u05c1-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]+")
+# A line of Chinese or Japanese that goes on in the next one stands with a blank where it was broken.
+_BROKEN = re.compile("(?<=[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])\\s(?=[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])")
+# "250²" is not 2502, nor "1½" 11: behind a figure these stand apart.
+_RAISED = re.compile(r"(?<=\d)(?=[\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209c\u2150-\u215f\u2460-\u249b])")
 _SUFFIXES = ("ational", "ization", "ations", "ation", "ments", "ment", "ingly", "edly", "ings", "ness", "ions", "ing")
 _SHORT_SUFFIXES = ("ies", "ied", "ion", "ers", "ors", "ed", "er", "or", "es", "ly", "al", "s", "e", "y")
 
@@ -86,9 +110,28 @@ def stem(word: str) -> str:
     return word
 
 
+def separate_words(text: str) -> str:
+    """The text as its words are compared, with blanks between them.
+
+    Letters have one form and no vowel marks of Hebrew and Arabic. Of a script without spaces, each letter is joined
+    with the next, as Lucene does: 北京大学 becomes 北京 京大 大学.
+    """
+    if text.isascii():
+        return text
+    plain = unicodedata.normalize("NFKC", _RAISED.sub(" ", few_marks(text)))
+    return _PAIRED.sub(_pair_letters, _BROKEN.sub("", _UNWRITTEN.sub("", plain)))
+
+
+def _pair_letters(run: re.Match[str]) -> str:
+    letters = _SIGN.findall(run[0])
+    return f" {' '.join(map(''.join, pairwise(letters))) or run[0]} "
+
+
 def words(text: str) -> list[str]:
-    """The words of a text, folded in case, in order."""
-    return re.findall(r"\w+", text.casefold())
+    """The words of a text, folded in case, in order; see `separate_words`."""
+    if text.isascii():
+        return re.findall(r"\w+", text.lower())
+    return _WHOLE.findall(separate_words(text).casefold())
 
 
 def significant_stems(text: str) -> frozenset[str]:
@@ -179,7 +222,8 @@ _ASKING = frozenset({"many", "much", "which", "what", "whose"})
 _JOINING = frozenset({"of", "the", "for", "and", "de", "la", "le", "du", "des", "van", "von", "der", "da", "di", "&"})
 _QUOTED = re.compile(r"\"([^\"\n]{2,80})\"|“([^”\n]{2,80})”|«([^»\n]{2,80})»|(?<!\w)'([^'\n]{2,80})'(?!\w)")
 _TOKEN = re.compile(
-    r"(?:[^\W\d_]\.){2,}|[$€£]?\d[\d.,:/]*\d(?!\w)%?|[$€£]?\d+%|&|\w+(?:[-'’./&]\w+)*|[^\w\s]", re.UNICODE
+    r"(?:[^\W\d_]\.){2,}|[$€£]?\d[\d.,:/]*\d(?!\w)%?|[$€£]?\d+%|&"
+    rf"|\w[\w{MARKS}]*(?:[-'’./&]\w[\w{MARKS}]*)*|[^\w\s]"
 )
 _SENTENCE_END = frozenset(".?!:;")
 

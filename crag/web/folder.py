@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import re
 import sqlite3
 import stat
 import threading
@@ -17,7 +16,7 @@ from crag.core.protocols import WebSearch
 from crag.core.types import Unread, WebPage
 from crag.runtime.provider import WebParts, WebProvider
 from crag.runtime.real_files import RealFolder
-from crag.text.words import STOP_WORDS, words
+from crag.text.words import STOP_WORDS, separate_words, words
 from crag.web.webpage import SavedPage, read_page
 
 log = logging.getLogger(__name__)
@@ -31,7 +30,6 @@ TITLE_WEIGHT = 3.0
 """How much more a word counts in a title than in the text."""
 
 # Characters of scripts without spaces are indexed one by one, or no word inside a sentence could be found.
-_UNSPACED = re.compile(r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff])")
 
 Stamp = tuple[int, int]
 
@@ -117,7 +115,7 @@ class FolderWeb:
                 if page is not None:
                     connection.execute(
                         "INSERT INTO page VALUES (?, ?, ?)",
-                        (file.relative, _space_words(page.title), _space_words(page.text)),
+                        (file.relative, separate_words(page.title), separate_words(page.text)),
                     )
         warnings += [Unread(name=name, why=why) for name, (_, _, why) in sorted(self._pages.items()) if why]
         for warning in warnings:
@@ -214,13 +212,9 @@ def _read(file: _File) -> tuple[SavedPage | None, str]:
 
 def _terms(query: str) -> list[str]:
     """The distinct words of a query, without stop words unless there is nothing else."""
-    found = list(dict.fromkeys(words(_space_words(query))))
+    found = list(dict.fromkeys(words(query)))
     content_terms = [term for term in found if term not in STOP_WORDS]
     return (content_terms or found)[:MAX_TERMS]
-
-
-def _space_words(text: str) -> str:
-    return _UNSPACED.sub(r" \1 ", text)
 
 
 def _reason(error: Exception) -> str:

@@ -27,9 +27,8 @@ from ui.tune.stored import StoredRun
 
 
 @pytest.fixture
-def with_stored_library(data, monkeypatch):
+def with_stored_library(data):
     """The app has the stored library, and its embedding model is in use."""
-    monkeypatch.setenv("CRAG_EMBEDDING", "small")
     return stored_library(data / "workspaces" / "default")
 
 

@@ -5,9 +5,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from crag.core import events as ev
-from crag.core.config import AppConfig
+from crag.core.config import AppConfig, Keys
 from crag.core.errors import CancelledError, EmptyLibraryError, InputError, QuestionError, SettingsError
 from crag.core.events import events_from_jsonl, events_to_jsonl
 from crag.core.protocols import RunRequest, SearchQuery
@@ -17,7 +18,7 @@ from crag.core.trace import Trace
 from crag.core.types import Answer, Exchange
 from crag.engine import Engine
 from crag.messages.providers import describe_providers
-from crag.models.runtime import E5, MiniLM
+from crag.models.runtime import E5
 from crag.providers.registry import choices
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill
@@ -140,9 +141,15 @@ def test_a_data_folder_that_is_a_file_is_a_clear_failure(tmp_path: Path) -> None
 def test_the_configuration_chooses_the_embedding_model(tmp_path: Path) -> None:
     ids = {}
     for name in choices("embedding"):
-        with closing(Engine(AppConfig.of(data=tmp_path, embedding=name))) as engine:  # type: ignore[arg-type]
+        given = {"embedding_model": "bge-m3", "embedding_base_url": "http://127.0.0.1:9/v1"}
+        keys = Keys(openai=SecretStr("a key"))
+        with closing(Engine(AppConfig.of(data=tmp_path, embedding=name, **given), keys)) as engine:
             ids[name] = engine.embedder.id
-    assert ids == {"small": MiniLM.id, "multilingual": E5.id}
+    assert ids == {
+        "local": E5.id,
+        "openai": "openai:bge-m3",
+        "openai-compatible": "openai-compatible:bge-m3@127.0.0.1:9",
+    }
     with closing(Engine(AppConfig.of(data=tmp_path))) as engine:
         assert engine.embedder.id == E5.id
 

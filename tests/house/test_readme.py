@@ -29,9 +29,9 @@ def test_the_reference_s_tables_are_those_of_the_code() -> None:
 
 
 REMEMBERING = """
-from crag.models.runtime import EMBEDDERS
+import crag.engine
 from tests.support.remembering import RememberingE5
-EMBEDDERS["multilingual"] = RememberingE5
+crag.engine.E5 = RememberingE5
 """
 """Said before the example: the sample's vectors are those that `sample_data` has made, or other tests of this run."""
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +61,17 @@ def fill(index: EmbeddedIndex, count: int = 12, *, first: int = 1, generation: i
         document = start // 10 + 1
         index.add([Batch(document=document, numbers=numbers, vectors=DRAWN[numbers], contexts=none, texts=texts)])
     index.commit(generation)
+
+
+def test_an_index_of_other_words_is_filled_again(place: Path) -> None:
+    before = EmbeddedIndex(place, replace(CONTENTS, words="an earlier form"))
+    fill(before)
+    before.close()
+    now = again(place)
+    assert (now.generation, now.size) == (-1, 0)
+    fill(now)
+    assert now.top(DRAWN[1], [["word3"]], 3).lexical.any()
+    now.close()
 
 
 @pytest.fixture(scope="module")

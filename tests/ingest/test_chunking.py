@@ -51,6 +51,14 @@ def test_chunks_are_whole_sentences_of_one_page() -> None:
         assert chunk.context == "Harbours"
 
 
+def test_a_chunk_of_chinese_is_short_enough_for_the_embedding_model_to_read_whole() -> None:
+    chinese = "路德的著作广为流传，早在一五一九年就传到了法国和意大利。" * 40
+    mixed = "The term 路德 is Chinese. " * 60
+    short, long = (chunk_document(_document(_page(text)), ID, "h.pdf") for text in (chinese, mixed))
+    assert 200 < max(len(each.text) for each in short) <= 300
+    assert max(len(each.text) for each in long) > 500
+
+
 def test_what_leads_to_a_list_is_kept_with_it() -> None:
     before = " ".join(f"Boat {n} lies in harbour {n} today." for n in range(8))
     items = "\n".join(f"• A licence for boats of kind number {n}" for n in range(5))

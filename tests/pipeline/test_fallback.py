@@ -69,6 +69,7 @@ class FakeLibrary:
 
     indexed: str = ""
     recorded: str = ""
+    embeds: bool = True
     waiting: int = 0
     """Documents without vectors."""
 
@@ -79,12 +80,14 @@ class FakeLibrary:
     def count(self) -> int:
         return self.waiting
 
-    def find(self, query: SearchQuery) -> list[RetrievedChunk]:
+    def find(self, query: SearchQuery, embedder: object) -> list[RetrievedChunk]:
+        if not self.embeds and not query.by_words:
+            raise UnreachableError("can't be reached.", who="its embedding server")
         if not self.indexed:
             raise IndexUnavailableError("The index does not answer.", "Start it.")
         return [RetrievedChunk(chunk=chunk_of(self.indexed), rank=1, similarity=0.5)]
 
-    def find_in_records(self, query: SearchQuery) -> list[RetrievedChunk]:
+    def find_in_records(self, query: SearchQuery, embedder: object) -> list[RetrievedChunk]:
         assert (query.where, query.min_confidence) == ("verified", 0.5)
         return [RetrievedChunk(chunk=chunk_of(self.recorded), rank=1, similarity=0.5)]
 
@@ -111,6 +114,19 @@ def test_a_run_says_once_that_documents_have_no_vectors_yet() -> None:
     [said] = heard.events
     assert isinstance(said, ev.Failed) and not said.fatal and (said.step, said.instead) == ("retrieve", "words")
     assert said.cause == "2 documents have no vectors yet."
+
+
+def test_where_the_embedding_server_is_down_words_are_searched_also_in_the_records() -> None:
+    for indexed, instead in [("through the index", ["words alone"]), ("", ["words alone", "records"])]:
+        heard, settings = Heard(), Settings(where="verified", min_confidence=0.5)
+        mute: Any = FakeLibrary(indexed=indexed, recorded="a text", embeds=False)
+        [found] = LibraryRetriever(mute, settings, heard.emitter).search("anything", 3)
+        assert found.chunk.text == (indexed or "a text")
+        assert [event.instead for event in heard.events if isinstance(event, ev.Failed)] == instead
+    assert (
+        heard.said[0]
+        == "its embedding server can't be reached. The documents were searched for the question's words alone."
+    )
 
 
 def test_a_rewriter_that_fails_is_told_before_the_next_is_asked() -> None:

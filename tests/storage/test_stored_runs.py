@@ -25,7 +25,7 @@ from crag.core.trace import Rewrite, Search, Trace
 from crag.core.types import Answer, Call
 from crag.messages.providers import cost_sentence
 from crag.messages.wording import outcome_sentence
-from crag.models.runtime import MiniLM
+from crag.models.runtime import E5
 from crag.providers.prices import PRICES, plain_rag
 from crag.storage.in_flight import InFlightJob
 from crag.storage.library import Library
@@ -37,7 +37,7 @@ from tests.support.tune_runs import run
 
 
 def test_a_stored_library_opens_with_all_it_holds(tmp_path: Path) -> None:
-    with Library(stored_library(tmp_path / "old"), MiniLM()) as library:
+    with Library(stored_library(tmp_path / "old"), E5()) as library:
         library.verify()
         library.check_model()
         [document] = library.documents.all()
@@ -59,6 +59,7 @@ def test_a_stored_library_opens_with_all_it_holds(tmp_path: Path) -> None:
         [evaluation] = evaluations(library)
         [row] = rows(library, evaluation.id)
         assert (evaluation.done, evaluation.settings, row.problem) == (1, Settings(), "")
+        library.reindex()
         found = library.search("How many days did hiring take?", 2)
         assert "eighty days" in found[0].chunk.text
 

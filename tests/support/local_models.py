@@ -8,31 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from crag.core.config import AppConfig
-from crag.core.protocols import Embedder
 from crag.engine import Engine
 from crag.models.cross_encoder import FOLDER
-from crag.models.runtime import EMBEDDERS
 from crag.testing.fakes import FakeClock
 from tests.support.remembering import RememberingE5, RememberingEvaluator
-
-KINDS = {**EMBEDDERS, "multilingual": RememberingE5}
-
-
-@cache
-def embedder(name: str) -> Embedder:
-    return KINDS[name](threads=1)
 
 
 @cache
 def parts() -> dict[str, Any]:
     """The embedder and the evaluator, as an engine takes them."""
-    return {"embedder": embedder(AppConfig().models.embedding), "evaluator": RememberingEvaluator(threads=1)}
+    return {"embedder": RememberingE5(threads=1), "evaluator": RememberingEvaluator(threads=1)}
 
 
 def engine(config: AppConfig, **given: Any) -> Engine:
     """An engine under `config` with the shared models, where no others are given, and no pauses between attempts."""
-    shared = {**parts(), "embedder": embedder(config.models.embedding)}
-    return Engine(config, **{**shared, "clock": FakeClock(), **given})
+    return Engine(config, **{**parts(), "clock": FakeClock(), **given})
 
 
 def with_layer(folder: Path, part: str, layer: object) -> Path:

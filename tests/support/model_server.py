@@ -5,9 +5,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.support.library_makers import HashEmbedder
+from tests.support.remembering import RememberingE5
 from tests.support.web_server import running
 
 GRADE = '{"reason": "it says so", "score": 0.7}'
@@ -26,6 +29,7 @@ class Server(ThreadingHTTPServer):
         self.seconds = seconds
         self.seen: list[tuple[str, dict[str, Any]]] = []
         self.open = self.most = self.cut_off = 0
+        self.dimension = 64
         self.reply, self.words = GRADE, WORDS
         self.lock, self.go = threading.Lock(), threading.Event()
 
@@ -93,6 +97,8 @@ class _Handler(BaseHTTPRequestHandler):
                 return None
             case "not-json":
                 return self._raw(b"<html>502 Bad Gateway</html>")
+        if self.path.endswith("/embeddings"):
+            return self._json(_embedded(model, body["input"], self.server.dimension))
         if model == "thinks" and body.get("max_completion_tokens", 0) < 1000:
             return self._thought(bool(body.get("stream")))
         if body.get("stream"):
@@ -153,6 +159,25 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
+
+
+@cache
+def _meaning() -> RememberingE5:
+    return RememberingE5(threads=1)
+
+
+def _embedded(model: str, texts: list[str], dimension: int) -> dict[str, Any]:
+    """Vectors of hashed words, three long, the last first; those of "meaning" are of texts alike in meaning.
+
+    The models "fewer" and "zeros" give no good ones.
+    """
+    made = _meaning() if model == "meaning" else HashEmbedder(model, dimension)
+    rows = [[3 * float(value) for value in row] for row in made.embed(texts)]
+    if model == "zeros":
+        rows = [[0.0] * dimension for _ in rows]
+    data = [{"object": "embedding", "index": at, "embedding": row} for at, row in enumerate(rows)]
+    shown = data[:-1] if model == "fewer" else data[::-1]
+    return {"object": "list", "data": shown, "model": model, "usage": {"prompt_tokens": 7, "total_tokens": 7}}
 
 
 def _completion(model: str, text: str) -> dict[str, Any]:

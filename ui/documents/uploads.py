@@ -16,6 +16,7 @@ from crag.core.metadata import kept_from_web
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
 from crag.ingest.files import ENDINGS, safe_name
+from crag.messages.providers import embedding_sentence
 from crag.runtime.jobs import Job, JobFunction
 from crag.storage.in_flight import InFlightJob
 from ui.app import clicks, guide, notices, open_tabs
@@ -181,6 +182,8 @@ def drop_zone(session: Session) -> None:
     turn = state().turns["drop"]
     with problems.reported():
         most = min(program().config.limits.max_file_mb, int(st.get_option("server.maxUploadSize")))
+        if said := embedding_sentence(session.resolve_providers()):
+            st.caption(markdown(said))
         how = st.segmented_control(
             "Add", [_FILES, _FOLDER, _PAGES], default=_FILES, required=True, key=_HOW, label_visibility="collapsed"
         )

@@ -44,7 +44,7 @@ class Server:
     """`crag mcp --http` in a process of its own."""
 
     def __init__(self, data: Path, *more: str, **environment: str) -> None:
-        settings = {"CRAG_DATA": str(data), "CRAG_EMBEDDING": AppConfig().models.embedding, "PYTHONPATH": str(ROOT)}
+        settings = {"CRAG_DATA": str(data), "PYTHONPATH": str(ROOT)}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "crag", "mcp", "--http", "--port", "0", *more],
             env={**os.environ, **settings, **environment},

@@ -18,7 +18,6 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from crag.cli.main import main
-from crag.core.config import AppConfig
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +30,7 @@ def library(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def environment() -> dict[str, str]:
-    return {**os.environ, "CRAG_EMBEDDING": AppConfig().models.embedding, "PYTHONPATH": str(ROOT)}
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def test_the_sdks_client_asks_a_question_and_reads_what_is_cited(library: Path) -> None:
