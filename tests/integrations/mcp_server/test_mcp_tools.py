@@ -188,7 +188,7 @@ def test_documents_are_added_as_text_bytes_or_from_the_folder_and_nowhere_else(e
 
     served(ServerConfig(engine=engine, files=files), inside, "auto")
     assert any(each.startswith("Reading page") for each in told) and any(
-        each.startswith("Indexing chunk") for each in told
+        each.startswith("Embedding chunk") for each in told
     )
 
 
