@@ -82,7 +82,7 @@ class _Pages:
                 self._write_line(row)
             return
         above = sorted({cell.row for cell in (*table.captions, *chain(*table.heads))})
-        for number in above or [table.rows[0].number]:
+        for number in above:
             self._count(number, 0)
         self._name([cell.text for cell in table.captions if cell.text != table.unit])
         title = SEPARATOR.join(self._above)
@@ -108,11 +108,11 @@ class _Pages:
 
     def _name(self, captions: Sequence[str]) -> None:
         """Make a heading of what the next table is called: the line above it, or its first caption."""
-        page = self.found[-1]
-        start = len(page.text) + 2 if page.text else 0
+        before = len(self.found[-1].text) if self.found else 0
+        start = before + 2 if before else 0
         title = self._title or next(((start, each) for each in captions[:1] if len(each) <= _MOST_TITLE), None)
         if title is not None:
-            page.headings.append(title)
+            self.found[-1].headings.append(title)
 
     def _is_full(self) -> bool:
         return not self.found or self._rows >= ROWS or self._characters >= CHARACTERS
@@ -206,6 +206,7 @@ class _Rows:
         self.hidden = self.unread = 0
         self.hidden_columns: set[int] = set()
         self._workbook, self._sheet, self._limits = workbook, sheet, limits
+        self._looks: dict[int, tuple[str, bool]] = {}
 
     def read(self) -> _Sheet:
         """All rows, with cells that are merged reaching over their rows and columns."""
@@ -244,8 +245,10 @@ class _Rows:
             """Counts the formulas whose value is not stored."""
 
             def parse_cell(self, element: Any) -> Any:
-                rows.unread += element.find(FORMULA_TAG) is not None and element.find(VALUE_TAG) is None
-                return super().parse_cell(element)
+                cell = super().parse_cell(element)
+                if cell["value"] is None and element.find(VALUE_TAG) is None:
+                    rows.unread += element.find(FORMULA_TAG) is not None
+                return cell
 
         book = self._workbook
         return Parser(
@@ -264,18 +267,26 @@ class _Rows:
                 self.hidden_columns.update(range(int(about["min"]), last + 1))
 
     def _row(self, number: int, found: list[dict[str, Any]]) -> list[GridCell]:
-        styles, fonts = self._workbook._cell_styles, self._workbook._fonts
         cells: list[GridCell] = []
         for cell in found:
             column = cell["column"]
             if cell["value"] is None or column > MOST_COLUMNS or column in self.hidden_columns:
                 continue
-            style = styles[cell["style_id"]] if cell["style_id"] < len(styles) else None
-            text = format_cell(cell["value"], self._format(style.numFmtId if style else 0))
-            bold = bool(style and style.fontId < len(fonts) and fonts[style.fontId].b)
+            if cell["style_id"] not in self._looks:
+                self._looks[cell["style_id"]] = self._look(cell["style_id"])
+            form, bold = self._looks[cell["style_id"]]
+            text = format_cell(cell["value"], form)
             if text.strip():
                 cells.append(GridCell(row=number, column=column - 1, text=text, bold=bold))
         return cells
+
+    def _look(self, style_id: int) -> tuple[str, bool]:
+        """The format of a style's numbers, and whether it is bold."""
+        styles, fonts = self._workbook._cell_styles, self._workbook._fonts
+        if style_id >= len(styles):
+            return "General", False
+        style = styles[style_id]
+        return self._format(style.numFmtId), bool(style.fontId < len(fonts) and fonts[style.fontId].b)
 
     def _format(self, number: int) -> str:
         from openpyxl.styles.numbers import BUILTIN_FORMATS, BUILTIN_FORMATS_MAX_SIZE

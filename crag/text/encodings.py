@@ -18,6 +18,7 @@ _ENCODINGS = {
 No other is used: some of Python's take minutes for a page.
 """
 _CHARSET = re.compile(rb"""charset\s*=\s*["']?([\w:.-]{2,40})""", re.IGNORECASE)
+_MOST_BROKEN = 0.05  # of a text in UTF-8
 _SAMPLE = 16_384  # bytes, from the first that is no ASCII
 _EASTERN = "ąćęłńóśźżáéíýúůčďěňřšťžäöüßőűăâîşţđĺľôŕ"
 _LIKELY: Mapping[str, tuple[str, ...]] = {
@@ -76,11 +77,12 @@ def guess_text(data: bytes) -> tuple[str, str]:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return data.decode(encoding, "replace").lstrip("\ufeff"), ""
-    try:
-        return data.decode("utf-8"), ""
-    except UnicodeDecodeError:
-        encoding, sure = _likeliest(data)
-        return data.decode(encoding, "replace"), "" if sure else encoding
+    text = data.decode("utf-8", "replace")
+    broken, foreign = text.count("\ufffd"), len(text) - len(text.encode("ascii", "ignore"))
+    if broken <= _MOST_BROKEN * foreign:  # a file that is cut off may end amid a letter
+        return text, ""
+    encoding, sure = _likeliest(data)
+    return data.decode(encoding, "replace"), "" if sure else encoding
 
 
 def guess_encoding(data: bytes) -> str:

@@ -174,7 +174,7 @@ def test_markup_nested_beyond_measure_is_read_or_said() -> None:
         (b"<html><body>" + b"<p>a <b>b</b> c</p>" * 60_000, "a.html"),
         (b"<html><body><p " + b"a=b " * 500_000 + b">a b", "a.html"),
         (b"<html><body>" + b"<div style='color:white'>" * 1_500 + b"x" + b"</div>" * 1_500 + b"<p>a b</p>", "a.html"),
-        (b"```\n" * 100_000, "a.md"),
+        (b"```\n" * 100_000 + b"a", "a.md"),
         (b"a b|" * 200_000 + b"\n" + b"|-" * 300_000, "a.md"),
         (b"# a\n\nb\n\n" * 50_000, "a.md"),
         (b"<!--" * 100_000 + b"a", "b.txt"),

@@ -306,6 +306,12 @@ def test_an_encoding_that_is_a_guess_is_said() -> None:
     assert read_document("Größe,5\n".encode("cp1252"), "a.csv", CONFIG).warnings == ()
 
 
+def test_a_file_that_is_cut_off_amid_a_letter_is_still_what_it_was() -> None:
+    whole = rows_of("Zimmer,Preis", "Büro für Gäste ").encode()
+    parsed = read_document(whole[: whole.rindex("ü".encode()) + 1], "a.csv", CONFIG)
+    assert value(parsed, "Büro für Gäste 3", "Preis") == "109" and parsed.warnings == ()
+
+
 # ---- bad input -----------------------------------------------------------------------------------------------------
 
 
