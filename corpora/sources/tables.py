@@ -89,7 +89,8 @@ def chunked(blocks: Sequence[Block], title: str, *, ruled: bool = False) -> list
         else:
             _table(sheet, number, block, ruled)
     page = PageWords(sheet.right + MARGIN, sheet.top + MARGIN, sheet.words, 0.0, sheet.edges)
-    made = compose(lay_out(1, page), (), HEIGHT)
+    laid, _ = lay_out(1, page)
+    made = compose(laid, (), HEIGHT)
     read = Page(
         number=1,
         text=made.text,

@@ -141,6 +141,10 @@ _MARKS = {b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"}
 _UNTEXTED = bytes(each for each in range(32) if each not in b"\t\n\v\f\r\x1b")
 
 
+_DIRECTORY_END = 66_000
+"""Bytes at the end of a ZIP container in which its directory ends. One without it is cut off: its name says what it is."""
+
+
 def media_of(data: bytes, name: str) -> Media | None:
     """What these bytes are; None for what nothing here reads. `name` tells Markdown, CSV and e-mail from other text."""
     head = data[:_LOOKED_AT]
@@ -150,7 +154,8 @@ def media_of(data: bytes, name: str) -> Media | None:
     if is_compound(data):
         return "email" if _OUTLOOK in data else None
     if head.startswith(b"PK\x03\x04"):
-        return _packed(data)
+        cut_off = b"PK\x05\x06" not in data[-_DIRECTORY_END:]
+        return _packed(data) or (hint if cut_off and hint in _PARTS.values() else None)
     if _is_email(data[:_HEADER_BYTES], hint):
         return "email"
     if b"%PDF-" in head[:_PDF_WITHIN]:

@@ -26,14 +26,15 @@ def embed_missing(library: Library, embedder: Embedder, cancel: threading.Event)
     One caller at a time does this for a library; others wait. What is stored stays, and why no more is made is noted.
     Raises CancelledError, and what the embedder or the library does.
     """
-    waiting, done, most = library.unembedded, 0, texts_at_once(embedder, _FEWEST)
+    waiting, name, done, most = library.unembedded, "", 0, texts_at_once(embedder, _FEWEST)
     with _turn(library, cancel):
         if not waiting.count():
             return
         waiting.note("")
         try:
             while batch := waiting.next(most):
-                yield Embedding(name=next(iter(batch.values())).source, done=done, total=done + waiting.missing())
+                name = next(iter(batch.values())).source
+                yield Embedding(name=name, done=done, total=done + waiting.missing())
                 if cancel.is_set():
                     raise CancelledError("Making the vectors was stopped.", "Make them when you are ready.")
                 began = time.monotonic()
@@ -44,6 +45,7 @@ def embed_missing(library: Library, embedder: Embedder, cancel: threading.Event)
                     most = min(2 * most, _MOST)
                 elif took > 2 * _SECONDS:
                     most = max(most // 2, _FEWEST)
+            yield Embedding(name=name, done=done, total=done)
         except CragError as error:
             note_failure(library, error)
             raise

@@ -42,19 +42,17 @@ class LibraryRetriever:
         if not self._said and (waiting := self._library.unembedded.count()):
             self._emitter.worked_around("retrieve", NotEmbeddedError(waiting), "words")
         self._said = True
-        asked = SearchQuery.under(self._settings, query, k)
-        try:
-            return self._found(asked)
-        except ProviderError as error:
-            self._emitter.worked_around("retrieve", error, "words alone")
-        return self._found(replace(asked, by_words=True))
-
-    def _found(self, asked: SearchQuery) -> list[RetrievedChunk]:
-        try:
-            return self._library.find(asked, self._embedder)
-        except IndexUnavailableError as error:
-            self._emitter.worked_around("retrieve", error, "records")
-        return self._library.find_in_records(asked, self._embedder)
+        asked, find = SearchQuery.under(self._settings, query, k), self._library.find
+        for _ in range(2):
+            try:
+                return find(asked, self._embedder)
+            except ProviderError as error:
+                self._emitter.worked_around("retrieve", error, "words alone")
+                asked = replace(asked, by_words=True)
+            except IndexUnavailableError as error:
+                self._emitter.worked_around("retrieve", error, "records")
+                find = self._library.find_in_records
+        return find(asked, self._embedder)
 
 
 class FallbackContextualizer:

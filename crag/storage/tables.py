@@ -154,6 +154,8 @@ chunks = Table(
 vectors = Table("vectors", metadata, _key_of("chunk", chunks.c.number), _needed("vector", LargeBinary))
 
 # The documents whose chunks don't all have a vector yet, and `why` no more are made; empty while they are.
+UNEMBEDDED_SINCE = 11
+"""The first version of the tables that has it."""
 unembedded = Table("unembedded", metadata, _key_of("document", documents.c.number), *_texts("why"))
 
 # What a chunk index has to follow: one row for each generation. `document` is its number, also after it was deleted;

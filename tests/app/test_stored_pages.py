@@ -54,7 +54,7 @@ def test_the_other_pages_show_what_a_stored_library_holds(with_stored_library, a
 
 
 def test_a_library_indexed_by_the_other_model_says_so_and_is_indexed_anew(data, app):
-    stored_library(data / "workspaces" / "default")
+    stored_library(data / "workspaces" / "default", renamed=False)
     app.run()
     app.switch_page("pages/documents.py").run()
     assert not app.exception and "vectors were made by" in app.error[0].value

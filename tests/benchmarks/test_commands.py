@@ -53,12 +53,14 @@ COMMANDS = {
     "misses": "--limit 1 --rows 4",
     "model_lookups": "--each 1 --minutes 1",
     "monitor": "--runs 60 --out out",
+    "notes": "--notes 4",
     "overhead": "--runs 30 --warm-up 1",
     "papers": "--papers papers --limit 1",
     "popqa": "--limit 3",
     "providers": "--seconds 0.02 --repeats 1 --cold 1",
     "recognition": "--pages 1",
     "replay_week": "weeks --runs 40 --pool pool",
+    "reports": "--only mixed",
     "retrieval": "",
     "same_answers": "--record record.json --filings 1",
     "scale": "--sizes 300 --sides embedded flat",
@@ -69,6 +71,7 @@ COMMANDS = {
     "thresholds": "--limit 2",
     "tune": "--runs 20 --moves 2",
     "whatif": "--runs 10 --moves 30",
+    "xquad": "--languages zh --questions 4",
 }
 """The options with which a command takes a minute at most, but for those that must read all of their data."""
 

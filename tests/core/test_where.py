@@ -122,7 +122,7 @@ def test_what_can_t_be_read_is_said_with_its_place(text: str, said: str) -> None
     ("text", "said"),
     [
         ("conpany = acme", r'"conpany" at column 1, which no document has. Did you mean company\?'),
-        ("verified and zzz exists", '"zzz" at column 14.*Fields there are: added, company'),
+        ("verified and zzz exists", '"zzz" at column 14.*Fields there are: added, author, company'),
         ("confidence > high", 'confidence is a number; "high" is not. Write it like: confidence >= 1'),
         ("verified and date >= soon", 'at column 14, .*date is a date; "soon" is not'),
         ("verified = maybe", 'true or false; "maybe" is not'),

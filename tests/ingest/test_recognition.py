@@ -65,7 +65,7 @@ def test_columns_are_read_one_after_the_other_and_each_line_keeps_its_confidence
     text = page["text"]
     assert text.index("left column line 23") < text.index("right column line 10")
     assert page["recognised"] and not page["scanned"] and not page["failed"]
-    sure = {text[start : start + 4]: confidence for start, _, *_, confidence in page["lines"]}
+    sure = {text[start : start + 4]: confidence for start, _, *_, confidence, _ in page["lines"]}
     assert sure["left"] == 0.98
     assert sure["righ"] == 0.8
 
@@ -76,7 +76,7 @@ def test_a_turned_page_reads_the_same_and_its_lines_lie_where_they_show(turn: in
     below = {0: (100, 120), 1: (120, 700), 2: (500, 680), 3: (480, 100)}[turn]
     page = page_from([line_of(SAYS[0], *begins, turn=turn), line_of(SAYS[1], *below, turn=turn)])
     assert page["text"].split() == " ".join(SAYS).split()
-    start, end, left, top, right, bottom, _ = page["lines"][0]
+    start, end, left, top, right, bottom, *_ = page["lines"][0]
     assert page["text"][start:end] == SAYS[0]
     x, y = begins
     assert left - 14 <= x <= right + 14
@@ -94,7 +94,7 @@ def test_a_page_askew_is_read_level_and_marked_askew() -> None:
     assert firsts[0][3] < firsts[-1][3]  # clockwise: it runs down
     covered = {place for start, end, *_ in page["lines"] for place in range(start, end)}
     assert covered >= {place for start, end, *_ in flat["lines"] for place in range(start, end)}
-    assert all(bottom - top < 20 for *_, top, _, bottom, _ in page["lines"])
+    assert all(bottom - top < 20 for *_, top, _, bottom, _, _ in page["lines"])
 
 
 def test_what_there_was_no_time_for_is_said() -> None:

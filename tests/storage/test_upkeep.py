@@ -237,6 +237,6 @@ def test_an_index_ahead_of_a_reader_is_good_enough(watched: Library, fill: Fill)
         assert not store.empty(early), "the first look is what a transaction sees from then on"
         fill(watched, "beta")
         watched.refresh_index()
-        query, vector = SearchQuery("beta", 9), embed_question(watched._embedder, "beta")
+        query, vector = SearchQuery("beta", 9), embed_question(watched.embedder, "beta")
         found = watched._search._through_index(early, query, vector, None)
     assert {each.chunk.source for each in found} == {"alpha.pdf"}

@@ -26,7 +26,7 @@ def say(line: str) -> None:
 
 def step(library: Library, label: str, chance: random.Random) -> None:
     document, data, chunks = make_document(label, chunks=8)
-    library.documents.add(document, data, chunks, library._embedder.embed([chunk.indexed_text for chunk in chunks]))
+    library.documents.add(document, data, chunks, library.embedder.embed([chunk.indexed_text for chunk in chunks]))
     found = {each.chunk.document_id for each in library.search(label, 8)}
     stored = library.documents.all()
     # Unless the other process has deleted it meanwhile.

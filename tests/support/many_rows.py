@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
-from sqlalchemy import Column, Table, delete, insert, select
+from sqlalchemy import Column, Table, delete, func, insert, select
 
 from crag.core.types import Document
 from crag.storage import store
@@ -22,6 +22,7 @@ from crag.storage.tables import (
     metadata,
     revision,
     runs,
+    unembedded,
     vectors,
 )
 from tests.support.library_makers import HashEmbedder, make_document
@@ -29,8 +30,8 @@ from tests.support.library_makers import HashEmbedder, make_document
 Fill = Callable[..., Document]
 TABLES = tuple(table for table in metadata.sorted_tables if table not in (meta, revision))
 """What a library holds, each table after those that it refers to."""
-BY_THE_LIBRARY = (documents, files, chunks, vectors, changes, labels)
-"""Those that adding documents and saving a label fill."""
+BY_THE_LIBRARY = (documents, files, chunks, vectors, changes, labels, unembedded)
+"""Those that adding documents and saving a label fill; and those that still have no vectors."""
 JSON_TEXTS = ("grade", "pages", "detail", "content", "row")
 
 
@@ -55,6 +56,8 @@ def many(library: Library, fill: Fill = fill) -> None:
         for table in TABLES:
             if table not in BY_THE_LIBRARY:
                 connection.execute(insert(table), [row(table, at) for at in range(1, 9)])
+        latest = connection.scalar(select(func.max(documents.c.number)))
+        connection.execute(insert(unembedded), [{"document": latest, "why": "The server did not answer. 没有"}])
         connection.execute(insert(calls), [row(calls, 1)])  # the same again: calls have no key
         connection.execute(delete(runs).where(runs.c.number == 8))
 

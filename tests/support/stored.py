@@ -25,11 +25,12 @@ def stored_run(name: str) -> list[Event]:
     return events_from_jsonl((DATA / "runs" / f"{name}.jsonl").read_text(encoding="utf-8"))
 
 
-def stored_library(folder: Path) -> Path:
-    """Make `folder` the folder of the stored library."""
+def stored_library(folder: Path, *, renamed: bool = True) -> Path:
+    """Make `folder` the folder of the stored library. `renamed`: its model has the name of the one in use."""
     folder.mkdir(parents=True)
     script = (DATA / "library.sql").read_text(encoding="utf-8")
-    script = script.replace(_MADE_BY, f"{E5.id}/{INDEXED_AS}").replace(_MADE_BY.partition("/")[0], E5.id)
+    if renamed:
+        script = script.replace(_MADE_BY, f"{E5.id}/{INDEXED_AS}").replace(_MADE_BY.partition("/")[0], E5.id)
     with closing(sqlite3.connect(folder / "library.db")) as connection:
         connection.execute("PRAGMA synchronous = OFF")  # a wait for the disk after each statement is for nobody
         connection.executescript(script)
