@@ -142,7 +142,7 @@ _UNTEXTED = bytes(each for each in range(32) if each not in b"\t\n\v\f\r\x1b")
 
 
 _DIRECTORY_END = 66_000
-"""Bytes at the end of a ZIP container in which its directory ends. One without it is cut off: its name says what it is."""
+"""Bytes at a ZIP container's end in which its directory ends. One without is cut off: its name says what it is."""
 
 
 def media_of(data: bytes, name: str) -> Media | None:

@@ -122,7 +122,7 @@ def write(lines: dict[str, int], aims: dict[str, int]) -> None:
         "[goals]",
         *(f'"{tree}" = {many}' for tree, many in aims.items()),
         "",
-        "# Lines by which a tree rose for something new that nothing has been taken away for yet. They are to be paid back.",
+        "# Lines by which a tree rose for something new, and for which nothing has been taken away yet.",
         "[owed]",
         *(f'"{tree}" = {many}' for tree, many in debts.items()),
     ]
