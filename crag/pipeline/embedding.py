@@ -75,6 +75,8 @@ class BackgroundEmbedding:
     def __init__(self, library: Library, embedder: Embedder, cancel: threading.Event) -> None:
         self._library, self._embedder, self._cancel = library, embedder, cancel
         self._news: queue.SimpleQueue[Embedding | BaseException | None] = queue.SimpleQueue()
+        self._held: list[BaseException | None] = []
+        """What came behind the latest progress, to be said next."""
         self._more, self._last = threading.Event(), False
         self._thread: threading.Thread | None = None
 
@@ -109,9 +111,13 @@ class BackgroundEmbedding:
 
     def _latest(self) -> Embedding | BaseException | None:
         """The latest news; how far it was before is old then."""
-        news = self._news.get()
+        news = self._held.pop() if self._held else self._news.get()
         while isinstance(news, Embedding) and not self._news.empty():
-            news = self._news.get()
+            after = self._news.get()
+            if not isinstance(after, Embedding):
+                self._held.append(after)
+                break
+            news = after
         return news
 
     def _run(self) -> None:
