@@ -126,7 +126,7 @@ def memory() -> dict[str, float]:
         lines = Path("/proc", process, "status").read_text(encoding="utf-8").splitlines()
         said = dict(line.split(":", 1) for line in lines)
         for name, key in (("resident", "VmRSS"), ("anonymous", "RssAnon"), ("peak", "VmHWM")):
-            found[name] += round(int(said[key].split()[0]) / _MB, 1)
+            found[name] += round(int(said.get(key, "0").split()[0]) / _MB, 1)  # none of a process that has ended
     return found
 
 

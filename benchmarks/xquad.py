@@ -29,7 +29,7 @@ LANGUAGES = {
 }
 GOALS = {"de": 0.95, "es": 0.95, "ru": 0.95, "zh": 0.9, "ar": 0.9, "hi": 0.9, "th": 0.9}
 FIRST = 3
-"""Among so many different paragraphs the right one must be."""
+"""How many different paragraphs the right one is among."""
 CHUNKS = 24
 """Chunks asked for: more than the first three paragraphs are cut into."""
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "bm25")
@@ -132,7 +132,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--languages", nargs="+", choices=LANGUAGES, default=list(LANGUAGES))
-    parser.add_argument("--questions", type=int, default=0, help="of each language at most about so many; 0: all")
+    parser.add_argument("--questions", type=int, default=0, help="at most about this number of each language; 0: all")
     given = parser.parse_args()
     embedder = CachedEmbedder(given.cache)
     found = measure(given.data, given.languages, given.questions, embedder)

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Literal
 
 from crag.core.errors import NotFoundError
@@ -199,11 +200,9 @@ class Chunk:
         A span of nothing but amounts is empty.
         """
         shift = len(self.context) + 1 if self.context else 0
-        ends, sums = [0], [0]
-        for start, end in self._amounts():
-            ends.append(end)
-            sums.append(sums[-1] + end - start)
-        starts = [start for start, _ in self._amounts()]
+        amounts = self._amounts()
+        starts, ends = [start for start, _ in amounts], [0, *(end for _, end in amounts)]
+        sums = [0, *accumulate(end - start for start, end in amounts)]
 
         def place(at: int) -> int:
             before = bisect_right(starts, at)

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pypdfium2.raw as pdfium
 
-from crag.ingest.objects import Box, Space
+from crag.ingest.objects import Box, Space, read_string
 from crag.ingest.sections import Block, ComposedPage
 from crag.ingest.words import Word, clean_text
 
-_MOST_ANNOTATIONS, _MOST_OPTIONS, _MOST_BYTES = 5_000, 1_000, 20_000
-"""Of one page, of one list of choices, and of one text."""
+_MOST_ANNOTATIONS, _MOST_OPTIONS = 5_000, 1_000
+"""Of one page, and of one list of choices."""
 _UNSEEN = pdfium.FPDF_ANNOT_FLAG_HIDDEN | pdfium.FPDF_ANNOT_FLAG_NOVIEW
 _PASSWORD = 1 << 13
 _SILENT = frozenset({pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP})
@@ -125,7 +125,7 @@ def write_notes(page: ComposedPage, notes: Sequence[Note]) -> None:
 def _field_words(form: Any, annotation: Any, box: Box, printed: Sequence[Word]) -> Iterator[Word]:
     """What a field shows, after its name where no label is printed beside it."""
     kind = pdfium.FPDFAnnot_GetFormFieldType(form, annotation)
-    value = _text(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
+    value = read_string(pdfium.FPDFAnnot_GetFormFieldValue, form, annotation)
     if kind in _TICKS:
         value = _tick(form, annotation, value)
     elif kind in _CHOICES:
@@ -154,7 +154,7 @@ def _chosen(form: Any, annotation: Any) -> list[str]:
     """The labels of the chosen options."""
     options = range(min(pdfium.FPDFAnnot_GetOptionCount(form, annotation), _MOST_OPTIONS))
     chosen = [at for at in options if pdfium.FPDFAnnot_IsOptionSelected(form, annotation, at)]
-    return [_text(pdfium.FPDFAnnot_GetOptionLabel, form, annotation, at) for at in chosen]
+    return [read_string(pdfium.FPDFAnnot_GetOptionLabel, form, annotation, at) for at in chosen]
 
 
 def _is_labelled(box: Box, printed: Sequence[Word], *, ticks: bool) -> bool:
@@ -169,10 +169,10 @@ def _is_labelled(box: Box, printed: Sequence[Word], *, ticks: bool) -> bool:
 def _name(form: Any, annotation: Any, box: Box, printed: Sequence[Word]) -> str:
     """What a field is called, unless it stands below those words."""
     above = [each for each in printed if each.box.shared(box) > 0 and -_INSET <= box.top - each.box.bottom <= _ABOVE]
-    said = _text(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation).rstrip(" :")
+    said = read_string(pdfium.FPDFAnnot_GetFormFieldAlternateName, form, annotation).rstrip(" :")
     if said:
         return "" if said.casefold() in " ".join(each.text for each in above).casefold() else said
-    own = _text(pdfium.FPDFAnnot_GetFormFieldName, form, annotation).rpartition(".")[2]
+    own = read_string(pdfium.FPDFAnnot_GetFormFieldName, form, annotation).rpartition(".")[2]
     return own if not above and _NAME.fullmatch(own) else ""
 
 
@@ -200,15 +200,5 @@ def _laid(text: str, box: Box) -> Iterator[Word]:
         top += _LINE * size
 
 
-def _text(call: Callable[..., int], *arguments: Any) -> str:
-    """What a call of PDFium writes into a buffer as UTF-16."""
-    size = call(*arguments, None, 0)
-    if not 2 < size <= _MOST_BYTES:
-        return ""
-    buffer = (ctypes.c_ushort * (size // 2))()
-    call(*arguments, buffer, size)
-    return bytes(buffer)[:-2].decode("utf-16-le", "replace").replace("\r\n", "\n").replace("\r", "\n").strip()
-
-
 def _string(annotation: Any, key: bytes) -> str:
-    return _text(pdfium.FPDFAnnot_GetStringValue, annotation, key)
+    return read_string(pdfium.FPDFAnnot_GetStringValue, annotation, key)

@@ -1,4 +1,4 @@
-"""Starts the reader's children: forked by a server that has imported their reader, or where that can't be, anew."""
+"""Starts the reader's children: forked by a server that has imported their reader; where that fails, new processes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import IO, Any, Protocol
 from crag.ingest.files import READERS
 from crag.runtime.processes import PACKAGE_PARENT, bare_environment
 
-BEGUN = b"+"
+STARTED = b"+"
 """What the server says of a child that it has forked."""
 STATUS = struct.Struct("!i")
 """And of one that has ended: what `Child.wait` returns."""
@@ -84,7 +84,7 @@ class _Forked:
 
 
 class _Server:
-    """The process that forks for one reader; started with its first file, anew where it has ended. Thread-safe."""
+    """The process that forks for one reader; started with its first file, and again if it has ended. Thread-safe."""
 
     def __init__(self, reader: str) -> None:
         self._reader, self._fails = reader, False
@@ -138,15 +138,15 @@ def _ask(asking: socket.socket) -> _Forked | None:
     stdout, out = os.pipe2(os.O_CLOEXEC)
     control, other = socket.socketpair()
     child = _Forked(os.fdopen(stdin, "wb"), os.fdopen(stdout, "rb"), control)
-    begun = b""
+    started = b""
     with suppress(OSError):
         try:
             socket.send_fds(asking, [b"f"], [source, out, other.fileno()])
         finally:
             for each in (source, out, other.detach()):
                 os.close(each)
-        begun = control.recv(len(BEGUN))
-    if begun:
+        started = control.recv(len(STARTED))
+    if started:
         return child
     child.close()
     return None

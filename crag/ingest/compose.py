@@ -38,7 +38,7 @@ _BULLET = re.compile(r"^(?:[•‣◦▪●○·*–—-]|\(?(?:\d{1,2}|[a-z]|[i
 _NUMBERED = re.compile(
     r"^(?:(?:item|part|note|section|chapter|article|appendix)\s+\w+|\d++\.(?>(?:\d++\.?+)*))\s", re.IGNORECASE
 )
-_MARKED = re.compile(r"\s*\[[\w*†‡]{1,3}\]$")
+_MARKED = re.compile(r"(?<!\s)\s*+\[[\w*†‡]{1,3}\]$")
 """A footnote's mark, which is no part of the value before it."""
 _KEEP_HYPHEN = re.compile(r"(?:^|\W)(?:non|self|long|short|well|co|pre|post|mid|high|low|multi|cross|third|full|half)$")
 _EDGE_BIN = 6.0  # points; headers and footers within this stand in the same place

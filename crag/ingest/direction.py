@@ -17,10 +17,8 @@ _STOPS = re.compile(r"([.,:;!?]+)([^\W_].*)")
 
 def mirror_page(page: PageWords) -> None:
     """Mirror the words and edges of a page most of whose letters are written from right to left."""
-    count = {False: 0, True: 0}
-    for word in page.words:
-        count[is_right_to_left(word.text)] += sum(map(str.isalpha, word.text))
-    if count[True] <= count[False]:
+    ours = sum(len(word.text) for word in page.words if is_right_to_left(word.text))
+    if not ours or 2 * ours <= sum(len(word.text) for word in page.words if any(map(str.isalpha, word.text))):
         return
     page.mirrored = True
     page.words = [

@@ -16,11 +16,10 @@ from typing import Any
 
 from crag.ingest.files import FileError, check_container, translate_errors
 from crag.ingest.html import read_html_blocks
-from crag.ingest.numbering import Numbering
+from crag.ingest.numbering import Numbering, W, value
 from crag.ingest.properties import office_properties
 from crag.ingest.sections import Block, ComposedPage, fill_pages, messages
 
-_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
@@ -29,7 +28,7 @@ _MACROS = (
     "application/vnd.ms-word.template.macroEnabledTemplate.main+xml",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.template.main+xml",
 )
-_SHOWN = tuple(f"{_W}{name}" for name in ("t", "tab", "br", "cr", "noBreakHyphen", "sym"))
+_SHOWN = tuple(f"{W}{name}" for name in ("t", "tab", "br", "cr", "noBreakHyphen", "sym"))
 _OFF = ("0", "false", "off")
 _PAPER = "FFFFFF"
 _TINY = 4  # half points
@@ -62,7 +61,7 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
         for root in parts.values():
             document.clean(root)
         blocks = [*read_html_blocks(_to_html(parts)), Block(text="", unseen=document.unseen)]
-        comments = sum(1 for _ in kinds["comments"].iter(f"{_W}comment")) if "comments" in kinds else 0
+        comments = sum(1 for _ in kinds["comments"].iter(f"{W}comment")) if "comments" in kinds else 0
         about = office_properties(data)
         notes |= {"deleted": document.deleted, "comments": comments}
     yield from messages(fill_pages(blocks), job, about.get("title", ""), notes, properties=about)
@@ -118,17 +117,17 @@ class _Style:
 
 def _styles(root: Any) -> dict[str, _Style]:
     found: dict[str, tuple[str, _Style]] = {}
-    for style in root.iter(f"{_W}style") if root is not None else ():
-        name = _value(style, "name").lower()
-        outline = style.find(f".//{_W}outlineLvl")
+    for style in root.iter(f"{W}style") if root is not None else ():
+        name = value(style, "name").lower()
+        outline = style.find(f".//{W}outlineLvl")
         heading = (
-            name.startswith("heading") or name == "title" or (outline is not None and outline.get(f"{_W}val") < "9")
+            name.startswith("heading") or name == "title" or (outline is not None and outline.get(f"{W}val") < "9")
         )
-        hidden = any(map(_on, style.iter(f"{_W}vanish")))
-        numbered = style.find(f".//{_W}numPr")
-        number, level = ("", "") if numbered is None else (_value(numbered, "numId"), _value(numbered, "ilvl"))
+        hidden = any(map(_on, style.iter(f"{W}vanish")))
+        numbered = style.find(f".//{W}numPr")
+        number, level = ("", "") if numbered is None else (value(numbered, "numId"), value(numbered, "ilvl"))
         own = _Style(heading and not name.startswith("toc"), hidden, number, level)
-        found[style.get(f"{_W}styleId") or ""] = (_value(style, "basedOn"), own)
+        found[style.get(f"{W}styleId") or ""] = (value(style, "basedOn"), own)
     whole: dict[str, _Style] = {}
     for id in found:
         at, chain = id, dict[str, _Style]()
@@ -145,17 +144,12 @@ def _styles(root: Any) -> dict[str, _Style]:
     return whole
 
 
-def _value(element: Any, name: str) -> str:
-    child = element.find(f"{_W}{name}") if element is not None else None
-    return (child.get(f"{_W}val") or "") if child is not None else ""
-
-
 def _on(element: Any) -> bool:
-    return element.get(f"{_W}val") not in _OFF
+    return element.get(f"{W}val") not in _OFF
 
 
 def _has(element: Any, *names: str) -> bool:
-    return element is not None and any(element.find(f"{_W}{name}") is not None for name in names)
+    return element is not None and any(element.find(f"{W}{name}") is not None for name in names)
 
 
 class _Document:
@@ -171,10 +165,10 @@ class _Document:
         body = main.element.body
         at, seen = {"header": 0, "footer": len(body)}, set[str]()
         for kind in ("footer", "header"):
-            for reference in list(body.iter(f"{_W}{kind}Reference")):
+            for reference in list(body.iter(f"{W}{kind}Reference")):
                 rel = main.rels.get(reference.get(_ID))
                 root = None if rel is None or rel.is_external else _root(rel.target_part)
-                text = " ".join("".join(each.itertext()) for each in root.iter(f"{_W}t")) if root is not None else ""
+                text = " ".join("".join(each.itertext()) for each in root.iter(f"{W}t")) if root is not None else ""
                 if root is not None and text.strip() and text not in seen:
                     seen.add(text)
                     body[at[kind] : at[kind]] = list(root)
@@ -185,70 +179,70 @@ class _Document:
         from lxml import etree
 
         etree.strip_elements(root, etree.Entity, with_tail=False)
-        for gone in list(root.iter(f"{_W}del", f"{_W}moveFrom")):
+        for gone in list(root.iter(f"{W}del", f"{W}moveFrom")):
             above = gone.getparent()
-            if above is not None and above.tag == f"{_W}trPr":
+            if above is not None and above.tag == f"{W}trPr":
                 gone = above.getparent()
             self._delete(gone)
         for old in list(root.iter(f"{_MC}Fallback")):
             if old.getprevious() is not None:
                 _remove(old)
-        for box in list(root.iter(f"{_W}txbxContent")):
-            run = next(box.iterancestors(f"{_W}r"), None)
+        for box in list(root.iter(f"{W}txbxContent")):
+            run = next(box.iterancestors(f"{W}r"), None)
             if run is not None:
                 run.append(box)
-        etree.strip_elements(root, *(f"{_W}{name}" for name in ("drawing", "pict", "object", "sdtPr")), with_tail=False)
-        etree.strip_tags(root, f"{_MC}AlternateContent", f"{_MC}Choice", f"{_MC}Fallback", f"{_W}hyperlink")
+        etree.strip_elements(root, *(f"{W}{name}" for name in ("drawing", "pict", "object", "sdtPr")), with_tail=False)
+        etree.strip_tags(root, f"{_MC}AlternateContent", f"{_MC}Choice", f"{_MC}Fallback", f"{W}hyperlink")
         for formula in list(root.iter(f"{_M}oMath")):
             formula.addprevious(_text_run(formula.makeelement, _linear(formula)))
             _remove(formula)
-        for paragraph in root.iter(f"{_W}p"):
+        for paragraph in root.iter(f"{W}p"):
             self._prepare(paragraph)
 
     def _delete(self, gone: Any) -> None:
-        texts = (each.text or "" for each in gone.iter(f"{_W}delText", f"{_W}t"))
+        texts = (each.text or "" for each in gone.iter(f"{W}delText", f"{W}t"))
         self.deleted += len(" ".join(texts).split())
         _remove(gone)
 
     def _prepare(self, paragraph: Any) -> None:
-        about = paragraph.find(f"{_W}pPr")
-        style = self._styles.get(_value(about, "pStyle"), _Style())
-        coloured = _has(about, "shd") or next(paragraph.iterancestors(f"{_W}tc", f"{_W}txbxContent"), None) is not None
-        for run in [each for each in paragraph.iter(f"{_W}r") if _is_of(each, paragraph)]:
-            if self._is_hidden(run.find(f"{_W}rPr"), style, coloured):
-                self.unseen += len("".join(each.text or "" for each in run.iterchildren(f"{_W}t")).split())
+        about = paragraph.find(f"{W}pPr")
+        style = self._styles.get(value(about, "pStyle"), _Style())
+        coloured = _has(about, "shd") or next(paragraph.iterancestors(f"{W}tc", f"{W}txbxContent"), None) is not None
+        for run in [each for each in paragraph.iter(f"{W}r") if _is_of(each, paragraph)]:
+            if self._is_hidden(run.find(f"{W}rPr"), style, coloured):
+                self.unseen += len("".join(each.text or "" for each in run.iterchildren(f"{W}t")).split())
                 for each in list(run.iterchildren(*_SHOWN)):
                     _remove(each)
-        texts = [each for each in paragraph.iter(f"{_W}t") if each.text and _is_of(each, paragraph)]
-        own = about.find(f"{_W}numPr") if about is not None else None
-        number = _value(own, "numId") or style.number
-        mark = self._numbering.next(number, _value(own, "ilvl") or style.level) if number else ""
+        texts = [each for each in paragraph.iter(f"{W}t") if each.text and _is_of(each, paragraph)]
+        own = about.find(f"{W}numPr") if about is not None else None
+        number = value(own, "numId") or style.number
+        mark = self._numbering.next(number, value(own, "ilvl") or style.level) if number else ""
         if mark and texts:
             texts[0].text = f"{mark} {texts[0].text}"
         if about is None:
             return
-        outline = _value(about, "outlineLvl")
-        for each in [each for each in about if each.tag in (f"{_W}numPr", f"{_W}pStyle")]:
+        outline = value(about, "outlineLvl")
+        for each in [each for each in about if each.tag in (f"{W}numPr", f"{W}pStyle")]:
             about.remove(each)
         if style.heading or (outline and outline < "9"):
-            about.insert(0, about.makeelement(f"{_W}pStyle", {f"{_W}val": _HEADING}))
+            about.insert(0, about.makeelement(f"{W}pStyle", {f"{W}val": _HEADING}))
 
     def _is_hidden(self, about: Any, style: _Style, coloured: bool) -> bool:
         """Whether a run can't be seen: marked so, in the paper's colour, or too small to be read."""
         if about is None:
             return style.hidden
-        vanish = about.find(f"{_W}vanish")
-        own = self._styles.get(_value(about, "rStyle"), _Style())
+        vanish = about.find(f"{W}vanish")
+        own = self._styles.get(value(about, "rStyle"), _Style())
         if _on(vanish) if vanish is not None else own.hidden or style.hidden:
             return True
-        size = _value(about, "sz")
-        white = _value(about, "color").upper() == _PAPER and not (coloured or _has(about, "shd", "highlight"))
+        size = value(about, "sz")
+        white = value(about, "color").upper() == _PAPER and not (coloured or _has(about, "shd", "highlight"))
         return white or (size.isdigit() and int(size) <= _TINY)
 
 
 def _is_of(element: Any, paragraph: Any) -> bool:
     """Whether the next paragraph around an element is this one, and no other in a box."""
-    return next(element.iterancestors(f"{_W}p"), None) is paragraph
+    return next(element.iterancestors(f"{W}p"), None) is paragraph
 
 
 def _remove(element: Any) -> None:
@@ -258,7 +252,7 @@ def _remove(element: Any) -> None:
 
 
 def _text_run(make: Any, text: str) -> Any:
-    run, held = make(f"{_W}r"), make(f"{_W}t")
+    run, held = make(f"{W}r"), make(f"{W}t")
     held.text = text
     run.append(held)
     return run

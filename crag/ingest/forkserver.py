@@ -18,7 +18,7 @@ import socket
 import sys
 
 from crag.ingest import child
-from crag.ingest.children import BEGUN, RECOGNITION, STATUS
+from crag.ingest.children import RECOGNITION, STARTED, STATUS
 
 _FILES = 3
 _PDF = "pypdfium2", "pypdfium2.raw", "crag.ingest.compose", "crag.ingest.page_breaks", "crag.ingest.visibility"
@@ -101,7 +101,7 @@ class _Server:
             return True
 
         self._selector.register(control, selectors.EVENT_READ, leave)
-        _tell(control, BEGUN)
+        _tell(control, STARTED)
         return True
 
     def _reap(self) -> bool:

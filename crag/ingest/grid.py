@@ -20,7 +20,7 @@ _MOST_HEADS = 6
 _SAMPLE = 40
 """Rows below a header that show what it stands over."""
 _SPREAD, _LEAST_SPREAD = 4, 10_000
-"""Places that spans may take beyond the cells themselves: so many for each cell, and in any case."""
+"""Places that spans may take beyond the cells themselves: for each cell, and in any case."""
 _FEW = 0.25
 """Share of the rows whose label must be blank for a blank to mean the label above."""
 _MOST_NAME = 60

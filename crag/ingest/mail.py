@@ -18,8 +18,8 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from crag.core.ingesting import Attachment
-from crag.ingest.files import foreign_kind, is_compound, media_of, safe_name, translate_errors
-from crag.ingest.html import read_html_blocks
+from crag.ingest.files import FileError, foreign_kind, is_compound, media_of, safe_name, translate_errors
+from crag.ingest.html import parse_page, walk_page
 from crag.ingest.sections import Block, ComposedPage, fill_pages, messages, squeeze
 from crag.text.encodings import decode_text
 
@@ -215,16 +215,14 @@ def _plain_pieces(text: str, part: EmailMessage) -> Iterator[_Piece]:
 
 def _html_pieces(source: str) -> Iterator[_Piece]:
     """The blocks of a mail that is a web page; what it marks as quoted is quoted."""
-    from lxml import etree, html
-
-    if not source.strip():
+    try:
+        root, _ = parse_page(source)
+    except FileError:  # it holds nothing
         return
-    parser = html.HTMLParser(encoding="utf-8", no_network=True, huge_tree=True)
-    root = html.document_fromstring(source.encode("utf-8", "replace"), parser)
     for quote in root.xpath(_QUOTES):
         quote.text, quote.tail = f"{_OPENS}{quote.text or ''}", f"{_CLOSES}{quote.tail or ''}"
     depth = 0
-    for block in read_html_blocks(etree.tostring(root, encoding="unicode", method="html")):
+    for block in walk_page(root):
         for part in re.split(f"([{_OPENS}{_CLOSES}])", block.text) if block.table is None else [block.text]:
             if part in (_OPENS, _CLOSES):
                 depth += 1 if part == _OPENS else -1

@@ -8,7 +8,7 @@ from typing import Any
 
 from crag.ingest.html import write_number
 
-_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _KINDS = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
 _SILENT = ("bullet", "none")
 _PLACE = re.compile(r"%([1-9])")
@@ -29,16 +29,16 @@ class Numbering:
         self._lists: dict[str, str] = {}
         self._restarts: dict[str, dict[str, int]] = {}
         self._counts: dict[str, dict[int, int]] = {}
-        for each in root.iter(f"{_W}abstractNum") if root is not None else ():
-            levels = {_attribute(level, "ilvl"): _level(level) for level in each.iter(f"{_W}lvl")}
+        for each in root.iter(f"{W}abstractNum") if root is not None else ():
+            levels = {_attribute(level, "ilvl"): _level(level) for level in each.iter(f"{W}lvl")}
             self._levels[_attribute(each, "abstractNumId")] = levels
-        for each in root.iter(f"{_W}num") if root is not None else ():
-            id, of = _attribute(each, "numId"), each.find(f"{_W}abstractNumId")
-            self._lists[id] = _attribute(of, "val") if of is not None else ""
+        for each in root.iter(f"{W}num") if root is not None else ():
+            id = _attribute(each, "numId")
+            self._lists[id] = value(each, "abstractNumId")
             self._restarts[id] = {
                 _attribute(own, "ilvl"): _number(start)
-                for own in each.iter(f"{_W}lvlOverride")
-                for start in own.iter(f"{_W}startOverride")
+                for own in each.iter(f"{W}lvlOverride")
+                if (start := value(own, "startOverride"))
             }
 
     def next(self, list_id: str, level: str) -> str:
@@ -63,19 +63,19 @@ class Numbering:
         return _PLACE.sub(number, levels[level].text).strip()
 
 
+def value(element: Any, name: str) -> str:
+    """What the child of this name says; "" where there is none."""
+    child = element.find(f"{W}{name}") if element is not None else None
+    return _attribute(child, "val") if child is not None else ""
+
+
 def _attribute(element: Any, name: str) -> str:
-    return element.get(f"{_W}{name}") or ""
+    return element.get(f"{W}{name}") or ""
 
 
-def _number(element: Any) -> int:
-    said = _attribute(element, "val") if element is not None else ""
+def _number(said: str) -> int:
     return int(said) if said.isascii() and said.isdigit() and len(said) < 6 else 1
 
 
 def _level(element: Any) -> _Level:
-    kind, text = element.find(f"{_W}numFmt"), element.find(f"{_W}lvlText")
-    return _Level(
-        _number(element.find(f"{_W}start")),
-        _attribute(kind, "val") if kind is not None else "decimal",
-        _attribute(text, "val") if text is not None else "",
-    )
+    return _Level(_number(value(element, "start")), value(element, "numFmt") or "decimal", value(element, "lvlText"))

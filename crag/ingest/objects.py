@@ -90,6 +90,8 @@ _form_object = _bind(pdfium.FPDFFormObj_GetObject, _Address, _Address, _Int)
 _matrix = _bind(pdfium.FPDFPageObj_GetMatrix, _Int, _Address, _Address)
 _has_transparency = _bind(pdfium.FPDFPageObj_HasTransparency, _Int, _Address)
 
+_LONGEST = 20_000  # bytes of a string
+
 _MOST_OBJECTS = 10_000
 _MOST_DEPTH = 5
 _WIDEST = 100_000.0  # points; a larger page is a broken number
@@ -126,6 +128,16 @@ class Space:
         if self.rotation == 2:
             return Box(x1 - right, bottom - y0, x1 - left, top - y0)
         return Box(y1 - top, x1 - right, y1 - bottom, x1 - left)
+
+
+def read_string(call: Any, *arguments: Any, most: int = _LONGEST) -> str:
+    """What a call of PDFium writes into a buffer as UTF-16; empty where it is nothing, or more than `most` bytes."""
+    size = call(*arguments, None, 0)
+    if not 2 < size <= most:
+        return ""
+    buffer = (ctypes.c_ushort * (size // 2))()
+    call(*arguments, buffer, size)
+    return bytes(buffer)[:-2].decode("utf-16-le", "replace").replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from crag.ingest.files import FileError
@@ -88,7 +87,9 @@ def _read_label(document: Any, number: int) -> str:
     """The number of a page as it is printed, where the file says it."""
     import pypdfium2.raw as pdfium
 
-    return _read_text(lambda buffer, size: pdfium.FPDF_GetPageLabel(document, number - 1, buffer, size), _LONGEST_LABEL)
+    from crag.ingest.objects import read_string
+
+    return read_string(pdfium.FPDF_GetPageLabel, document, number - 1, most=_LONGEST_LABEL)
 
 
 def _properties(document: Any) -> dict[str, str]:
@@ -103,15 +104,6 @@ def _properties(document: Any) -> dict[str, str]:
 def _metadata(document: Any, name: str) -> str:
     import pypdfium2.raw as pdfium
 
-    key = name.encode("ascii")
-    return _read_text(lambda buffer, size: pdfium.FPDF_GetMetaText(document, key, buffer, size), _LONGEST_TEXT)
+    from crag.ingest.objects import read_string
 
-
-def _read_text(ask: Callable[[Any, int], int], most: int) -> str:
-    """What PDFium writes into a buffer as UTF-16; empty where there is nothing, or more than `most` bytes."""
-    size = ask(None, 0)
-    if not 2 < size <= most:
-        return ""
-    buffer = ctypes.create_string_buffer(size)
-    ask(buffer, size)
-    return buffer.raw[: size - 2].decode("utf-16-le", "replace")
+    return read_string(pdfium.FPDF_GetMetaText, document, name.encode("ascii"), most=_LONGEST_TEXT)

@@ -78,13 +78,13 @@ _SAID: Mapping[str, str] = {
     "keywords": "Its keywords are {}.",
     "publisher": "It was published by {}.",
 }
-"""How each property is told. As sentences: few questions find a label with a value."""
+"""The sentence for each property: few questions find a label with a value."""
 
 
 def properties_page(parsed: ParsedDocument) -> Iterator[Page]:
     """What the file says of itself as a page of its own, which is none of the document's: its number is 0."""
     said = dict(parsed.properties)
-    lines = [sentence.format(_told(name, said[name])) for name, sentence in _SAID.items() if name in said]
+    lines = [sentence.format(_write_value(name, said[name])) for name, sentence in _SAID.items() if name in said]
     if not lines or parsed.kind == "email":  # an e-mail's header fields stand in its text
         return
     page = ComposedPage(0, 0.0, 0.0, place="document properties")
@@ -93,7 +93,7 @@ def properties_page(parsed: ParsedDocument) -> Iterator[Page]:
     yield Page(number=0, text=page.text, width=0.0, height=0.0, headings=tuple(page.headings), place=page.place)
 
 
-def _told(name: str, value: str) -> str:
+def _write_value(name: str, value: str) -> str:
     """A property's value as people write it."""
     if name in DATES and len(value) == 10:
         moment = date.fromisoformat(value)

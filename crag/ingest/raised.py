@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_MARK = re.compile(r"[\d,;]{1,6}|\d{1,3}(?:, ?\d{1,3}){1,3}|[a-zA-Z]|[ivx]{2,4}|[*†‡§¶#]{1,4}|\(\w{1,2}\)|\[\w{1,3}\]")
+_MARK = re.compile(
+    r"\d[\d,;]{0,5}|\d{1,3}(?:, ?\d{1,3}){1,3}|[a-zA-Z]|[ivx]{2,4}|[*†‡§¶#]{1,4}|\(\w{1,2}\)|\[\w{1,3}\]"
+)
 """What marks a footnote."""
 _TEN = re.compile(r"(?<![\d.,])10$")
 _TWO = re.compile(r"(?<![\d.,])2$")

@@ -10,7 +10,7 @@ import ctypes
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from typing import Any
@@ -192,31 +192,36 @@ def read_words(textpage: Any, space: Space) -> Text:
         if is_right_to_left(clean):
             boxes = [(text[at], word_box(textpage, at, at, space)) for at in range(first, last + 1)]
             word.text = clean_text(order_letters([(letter, each.left) for letter, each in boxes if each is not None]))
-        elif mixed and not turn and not space.rotation:
-            found[-1:] = _write_shifted(word, text, lambda index: word_box(textpage, index, index, space))
+        elif turn or space.rotation:
+            continue
+        elif mixed:
+            found[-1:] = _write_shifted(word, text, textpage, space)
         elif len(found) > 1:
-            _read_marks(found)
+            _read_marks(found, textpage)
     return read
 
 
-def _write_shifted(word: Word, characters: str, box_of: Callable[[int], Box | None]) -> list[Word]:
+def _write_shifted(word: Word, characters: str, textpage: Any, space: Space) -> list[Word]:
     """A word with raised characters as it is written in a line: a footnote's mark becomes a word of its own."""
-    boxes = [box_of(index) for index in range(word.first, min(word.last, word.first + _MOST_MEASURED) + 1)]
-    placed = [box for box in boxes if box is not None]
-    if len(placed) < len(boxes):
+    places = range(word.first, min(word.last, word.first + _MOST_MEASURED) + 1)
+    placed = [box for place in places if (box := word_box(textpage, place, place, space)) is not None]
+    if len(placed) < len(places):
         return [word]
-    base = max(placed, key=lambda box: (round(box.height, 1), box.bottom))
-    runs = [
-        (raised, list(each)) for raised, each in groupby(range(len(placed)), lambda at: _is_raised(placed[at], base))
-    ]
+    at_base = max(range(len(placed)), key=lambda at: (round(placed[at].height, 1), placed[at].bottom))
+    base, line = placed[at_base], _baseline(textpage, places[at_base])
+
+    def is_raised(at: int) -> bool:
+        return _is_raised(placed[at], base) and _baseline(textpage, places[at]) - line > _LIFT * base.height
+
+    runs = [(raised, list(each)) for raised, each in groupby(range(len(placed)), is_raised)]
     if len(runs) < 2:
         return [word]
     found = [replace(word, text="")]
-    for raised, places in runs:
-        first, last = word.first + places[0], word.first + places[-1]
+    for raised, run in runs:
+        first, last = places[run[0]], places[run[-1]]
         text = clean_text(characters[first : last + 1])
         text = write_raised(found[-1].text, text) if raised else text
-        box = around([placed[at]._replace(top=base.top, bottom=base.bottom) for at in places])
+        box = around([placed[at]._replace(top=base.top, bottom=base.bottom) for at in run])
         if text.startswith(" ") or (found[-1].text.endswith("]") and text[:1].isalnum()):
             found.append(replace(word, text=text.strip(), box=box, first=first, last=last))
         else:
@@ -226,22 +231,30 @@ def _write_shifted(word: Word, characters: str, box_of: Callable[[int], Box | No
     return found
 
 
-def _read_marks(words: list[Word]) -> None:
+def _read_marks(words: list[Word], textpage: Any) -> None:
     """Write a footnote's mark as one that is a word of its own: behind the word it marks, or before the note."""
     before, word = words[-2:]
-    if word.turn or before.turn:
+    if before.turn or not (_is_raised(word.box, before.box) or _is_raised(before.box, word.box)):
         return
+    lift = _baseline(textpage, word.first) - _baseline(textpage, before.first)
     gap = word.box.left - before.box.right
-    if len(word.text) <= _MARK_CHARS and _is_raised(word.box, before.box):
+    if len(word.text) <= _MARK_CHARS and lift > _LIFT * before.box.height:
         text = write_raised(before.text, word.text) if -_PLACE < gap < _MARK_GAP * before.box.height else ""
         if text.startswith(" "):
             box = word.box._replace(top=before.box.top, bottom=before.box.bottom)
             words[-1] = replace(word, text=text.strip(), box=box)
-    elif len(before.text) <= _MARK_CHARS and _is_raised(before.box, word.box) and -_PLACE < gap < word.box.height:
+    elif len(before.text) <= _MARK_CHARS and -lift > _LIFT * word.box.height and -_PLACE < gap < word.box.height:
         begins = len(words) < 3 or words[-3].box.right > before.box.left or words[-3].box.bottom <= before.box.top
         if begins:
             box = before.box._replace(top=word.box.top, bottom=word.box.bottom)
             words[-2] = replace(before, text=write_raised("", before.text), box=box)
+
+
+def _baseline(textpage: Any, index: int) -> float:
+    """How high a character's line stands on the page, in points: on one line, letters of two fonts have two boxes."""
+    x, y = ctypes.c_double(), ctypes.c_double()
+    pdfium.FPDFText_GetCharOrigin(textpage, index, ctypes.byref(x), ctypes.byref(y))
+    return y.value
 
 
 def _is_raised(box: Box, base: Box) -> bool:
@@ -255,13 +268,11 @@ def is_garbled(textpage: Any, characters: str) -> bool:
 
     They say so, or letters are few among its characters, or its words can't be spoken.
     """
-    shown = [
-        place for place, character in enumerate(characters) if not character.isspace() and character not in _LEADERS
-    ]
+    some = range(0, len(characters), max(1, len(characters) // _MOST_ASKED))
+    shown = [place for place in some if not characters[place].isspace() and characters[place] not in _LEADERS]
     if len(shown) < _LEAST_SHOWN:
         return False
-    asked = shown[:: max(1, len(shown) // _MOST_ASKED)]
-    if sum(pdfium.FPDFText_HasUnicodeMapError(textpage, place) == 1 for place in asked) > _UNMAPPED * len(asked):
+    if sum(pdfium.FPDFText_HasUnicodeMapError(textpage, place) == 1 for place in shown) > _UNMAPPED * len(shown):
         return True
     if sum(characters[place].isalnum() or ord(characters[place]) > _SIGNS for place in shown) < _LETTERED * len(shown):
         return True

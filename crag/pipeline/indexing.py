@@ -42,7 +42,7 @@ _READERS = 2
 _AHEAD, _AHEAD_BYTES = 8, 64 * 1024 * 1024
 """Files that are had before their turn, and what they may hold: a reader never waits for the next one."""
 _SECONDS, _CHUNKS, _BYTES = 1.0, 4_000, 64 * 1024 * 1024
-"""What is stored in one step at most: read in so long a time, of so many chunks, holding so much."""
+"""The most that one step stores: seconds of reading, chunks, and bytes."""
 _MOST_LEVELS = 10
 """E-mails that lie in one another, which are opened."""
 _EARLIER = 20

@@ -46,17 +46,16 @@ class Unembedded:
 
     def standing(self) -> dict[str, Standing]:
         """How far each of them is, by the document's id, in the order in which they were added."""
-        counts = select(func.count(), func.count(vectors.c.chunk)).select_from(
-            chunks.outerjoin(vectors, vectors.c.chunk == chunks.c.number)
+        listed = unembedded.join(documents).outerjoin(chunks, chunks.c.document == documents.c.number)
+        counted = (
+            select(documents.c.id, unembedded.c.why, func.count(chunks.c.number), func.count(vectors.c.chunk))
+            .select_from(listed.outerjoin(vectors, vectors.c.chunk == chunks.c.number))
+            .group_by(documents.c.number, documents.c.id, unembedded.c.why)
+            .order_by(documents.c.number)
         )
-        number = unembedded.c.document
-        asked = select(number, documents.c.id, unembedded.c.why).join_from(unembedded, documents).order_by(number)
-        found = {}
         with self._database.read() as connection:
-            for document, id, why in connection.execute(asked).all():
-                total, done = connection.execute(counts.where(chunks.c.document == document)).one()
-                found[id] = Standing(done=done, total=total, why=why)
-        return found
+            rows = connection.execute(counted).all()
+        return {id: Standing(done=done, total=total, why=why) for id, why, total, done in rows}
 
     def next(self, most: int) -> dict[int, Chunk]:
         """At most this many chunks without a vector, by their numbers: those of the oldest document first."""

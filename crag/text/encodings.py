@@ -58,9 +58,8 @@ _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.B
 
 def decode_text(data: bytes, said: bytes = b"") -> str:
     """The text, without its mark. `said`: what the server says of the type. Raises ValueError for binary bytes."""
-    for mark, encoding in _MARKS:
-        if data.startswith(mark):
-            return data.decode(encoding, "replace").lstrip("\ufeff")
+    if (marked := _decode_marked(data)) is not None:
+        return marked
     for source in (said, data[:4096]):
         if (named := _CHARSET.search(source)) and (encoding_of := _encoding(named.group(1))):
             text = data.decode(encoding_of, "replace")
@@ -72,11 +71,18 @@ def decode_text(data: bytes, said: bytes = b"") -> str:
     return text
 
 
-def guess_text(data: bytes) -> tuple[str, str]:
-    """The text of a file that says nothing of its encoding but by its mark, and the encoding if that is in doubt."""
+def _decode_marked(data: bytes) -> str | None:
+    """The text of a file that begins with the mark of its encoding; None without one."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
-            return data.decode(encoding, "replace").lstrip("\ufeff"), ""
+            return data.decode(encoding, "replace").lstrip("\ufeff")
+    return None
+
+
+def guess_text(data: bytes) -> tuple[str, str]:
+    """The text of a file that says nothing of its encoding but by its mark, and the encoding if that is in doubt."""
+    if (marked := _decode_marked(data)) is not None:
+        return marked, ""
     text = data.decode("utf-8", "replace")
     broken, foreign = text.count("\ufffd"), len(text) - len(text.encode("ascii", "ignore"))
     if broken <= _MOST_BROKEN * foreign:  # a file that is cut off may end amid a letter

@@ -207,7 +207,9 @@ def _from_html(source: str, *, framed: bool = True) -> SavedPage:
 
 
 def _from_markdown(source: str) -> SavedPage:
-    front, markup, _ = render_markdown(source[:MAX_TEXT].replace("\r\n", "\n"))
+    # Cells are its dearest elements: those that would not be written again are not made.
+    cells = source[:MAX_TEXT].replace("\r\n", "\n").split("|", MAX_ELEMENTS // 2)[: MAX_ELEMENTS // 2]
+    front, markup, _ = render_markdown("|".join(cells))
     page = _from_html(markup, framed=False)
     return SavedPage(
         title=front.get("title") or page.title or _first_line(page.text),
@@ -219,8 +221,8 @@ def _from_markdown(source: str) -> SavedPage:
 
 def _first_line(text: str) -> str:
     """The first line that is no longer than a title."""
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return line if len(line) <= 120 else ""
+    line, *_ = text.strip().splitlines() or [""]
+    return line.strip() if len(line) <= 120 else ""
 
 
 _TAG = re.compile(r"<[A-Za-z/!?][^<>]*>")

@@ -1,47 +1,13 @@
 """PDFs of kinds that people reported trouble with in other products: each with the value that a person reads there."""
 
-from functools import cache
-from pathlib import Path
-
 import pytest
 
 from crag.core.config import AppConfig
 from crag.core.errors import EmptyError
-from crag.core.ingesting import ParsedDocument
-from crag.core.types import Chunk
 from crag.ingest.chunking import chunk_document
 from crag.ingest.reader import read_document
 from crag.ingest.scans import installed
-
-REPORTS = Path(__file__).parent.parent / "data" / "reports"
-
-
-@cache
-def read(name: str) -> ParsedDocument:
-    return read_document((REPORTS / f"{name}.pdf").read_bytes(), f"{name}.pdf", AppConfig())
-
-
-def text_of(name: str) -> str:
-    return "\n".join(page.text for page in read(name).pages)
-
-
-def value_of(name: str, row: str, column: str) -> str:
-    """What a table of the file says in the one row and column that are called so."""
-    found = [
-        page.text[cell.start : cell.end]
-        for page in read(name).pages
-        for table in page.tables
-        for each in table.rows
-        if page.text[each.start : each.label].strip(" :") == row
-        for cell in each.cells
-        if table.name(cell) == column
-    ]
-    assert len(found) == 1, (name, row, column, found)
-    return found[0]
-
-
-def chunks_of(name: str) -> list[Chunk]:
-    return chunk_document(read(name), "document", f"{name}.pdf")
+from tests.support.reported import REPORTS, report, text_of, value
 
 
 @pytest.mark.parametrize(
@@ -54,14 +20,16 @@ def chunks_of(name: str) -> list[Chunk]:
         ("marks", "Emissions of CO2 fell to 3.2 × 10^−4 t. It opened on the 21st of May at 9.81 m s⁻²."),
         ("marks", "In 2023 [1,2], profits rose. [12]"),
         ("marks", "\n[3] Refunded at the end."),
+        ("fonts", "The integration tests run at 570 volts and cost 124 euros."),
+        ("fonts", "Nasa paid 350 dollars for item 9 [4]."),
     ],
 )
 def test_raised_marks_stand_apart_and_exponents_behind_a_sign(name: str, said: str) -> None:
-    assert said in text_of(name)
+    assert said in text_of(report(f"{name}.pdf"))
 
 
 @pytest.mark.parametrize(
-    ("name", "row", "column", "value"),
+    ("name", "row", "column", "right"),
     [
         ("supnum", "BP-10", "Price (EUR)", "1,480"),
         ("supnum", "BP-20", "Weight (kg)", "34"),
@@ -86,8 +54,8 @@ def test_raised_marks_stand_apart_and_exponents_behind_a_sign(name: str, said: s
         ("arabic", "قطع الغيار", "المبلغ", "3,200"),
     ],
 )
-def test_a_cell_stands_under_its_column_beside_its_label(name: str, row: str, column: str, value: str) -> None:
-    assert value_of(name, row, column) == value
+def test_a_cell_stands_under_its_column_beside_its_label(name: str, row: str, column: str, right: str) -> None:
+    assert value(report(f"{name}.pdf"), row, column) == right
 
 
 @pytest.mark.parametrize(
@@ -101,11 +69,11 @@ def test_a_cell_stands_under_its_column_beside_its_label(name: str, row: str, co
     ],
 )
 def test_a_line_from_right_to_left_is_read_as_it_is_written(name: str, said: str) -> None:
-    assert said in text_of(name)
+    assert said in text_of(report(f"{name}.pdf"))
 
 
 def test_words_from_right_to_left_lie_where_they_are_printed() -> None:
-    page = read("hebrew").pages[0]
+    page = report("hebrew.pdf").pages[0]
     start = page.text.index("פיקדון")
     label = next(line for line in page.lines if line.start <= start < line.end)
     amount = next(line for line in page.lines if line.start <= page.text.index("9,000") < line.end)
@@ -123,23 +91,24 @@ def test_words_from_right_to_left_lie_where_they_are_printed() -> None:
     ],
 )
 def test_a_large_figure_is_read_with_its_caption(name: str, said: str) -> None:
-    assert said in text_of(name)
+    assert said in text_of(report(f"{name}.pdf"))
 
 
 def test_a_sentence_over_the_end_of_a_page_is_one_and_names_both() -> None:
     last = (
         "the last part of the grant is paid only after the final report has been approved by the auditor of the trust."
     )
-    (chunk,) = (chunk for chunk in chunks_of("pages") if last in chunk.text)
+    chunks = chunk_document(report("pages.pdf"), "document", "pages.pdf")
+    (chunk,) = (chunk for chunk in chunks if last in chunk.text)
     assert chunk.where == "pages 3 and 4"
     at = chunk.text.index("final report")
     assert {rect.page for rect in chunk.rects(at, at + 12)} == {4}
-    assert read("pages").pages[3].text.startswith("2 Visits")
+    assert report("pages.pdf").pages[3].text.startswith("2 Visits")
 
 
 @pytest.mark.skipif(not installed(), reason="text recognition is not installed")
 def test_a_page_whose_fonts_name_no_letters_is_read_from_its_picture() -> None:
-    document = read("nomap")
+    document = report("nomap.pdf")
     assert "The sprinklers are tested on the first Monday of every month at 14:00." in document.pages[0].text
     assert any("without saying which" in warning for warning in document.warnings)
 

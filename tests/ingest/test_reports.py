@@ -2,7 +2,6 @@
 
 import csv
 import io
-from pathlib import Path
 
 import pytest
 
@@ -10,36 +9,17 @@ from crag.core.config import AppConfig
 from crag.core.ingesting import ParsedDocument
 from crag.ingest.raised import write_lowered, write_raised
 from crag.ingest.reader import read_document
+from tests.support.reported import report, text_of, value
 from tests.support.small_office import body, edited, paragraph, sheet, small_docx, small_xlsx
 
 pytestmark = pytest.mark.usefixtures("read_here")
 
 CONFIG = AppConfig()
-REPORTS = Path(__file__).parent.parent / "data" / "reports"
-
-
-def report(name: str) -> ParsedDocument:
-    return read_document((REPORTS / name).read_bytes(), name, CONFIG)
 
 
 def page(source: str, name: str = "a.html") -> ParsedDocument:
     source = f"<html><body>{source}</body></html>" if name.endswith("html") else source
     return read_document(source.encode(), name, CONFIG)
-
-
-def text_of(parsed: ParsedDocument) -> str:
-    return "\n\n".join(each.text for each in parsed.pages)
-
-
-def value(parsed: ParsedDocument, label: str, column: str) -> str:
-    """What the tables say in the row and column of these names."""
-    for each in parsed.pages:
-        for table in each.tables:
-            for row in table.rows:
-                for cell in row.cells:
-                    if each.text[row.start : row.label] == label and table.name(cell) == column:
-                        return each.text[cell.start : cell.end]
-    return ""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Embeddings by a server: the Embedder contract over a real connection, batches, failures as ours, and no key told."""
+"""Embeddings by a server: the Embedder contract over a real connection, batches, failures as ours, keys in no log."""
 
 from collections.abc import Iterator
 

@@ -126,7 +126,7 @@ def wide_text() -> bytes:
 
 
 def forwarding(levels: int) -> bytes:
-    """An e-mail in an e-mail, so many deep."""
+    """An e-mail in an e-mail, to this depth."""
     message = EmailMessage(policy=SMTP)
     message["From"], message["To"] = f"level{levels}@example.org", "reader@example.org"
     message["Subject"] = f"Level {levels}"

@@ -211,7 +211,7 @@ def test_a_question_too_many_is_429_with_when_in_both_forms_for_all_workspaces(l
 
 
 def test_a_document_without_room_is_507(limited: TestClient, tmp_path: Path) -> None:
-    # Into the asked library, which is counted anew before each addition; the others are counted every two seconds.
+    # Into the asked library, which is counted before each addition; the others are counted every two seconds.
     (tmp_path / "workspaces" / "alpha" / "filler").write_bytes(bytes(12_000_000))
     refused = limited.post("/v1/documents", json={"name": "tides", "text": "The tides of the sea."})
     assert (refused.status_code, refused.json()["error"]["code"]) == (507, "no_room")
