@@ -96,7 +96,7 @@ _PACKED: Mapping[bytes, Media] = {
 _OUTLOOK, _LOCKED_OFFICE = ("__properties_version1.0".encode("utf-16-le"), "EncryptedPackage".encode("utf-16-le"))
 _IMAGES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*")
 _HTML = (b"<!doctype html", b"<html", b"<head", b"<body")
-_HEADER = re.compile(rb"(?:From [^\n]*\n)?((?:[!-9;-~]{1,60}:[^\n]*\r?\n(?:[ \t]+[^\n]*\r?\n)*){2,})(?:\r?\n|\Z)?")
+_HEADER = re.compile(rb"(?:From [^\n]*+\n)?((?:[!-9;-~]{1,60}+:[^\n]*+\n(?:[ \t][^\n]*+\n)*+){2,}+)")
 """The header of an e-mail: fields, some of which go on in lines that are indented."""
 _SENT = re.compile(rb"^(?:from|sender|date|subject):", re.IGNORECASE | re.MULTILINE)
 _CARRIED = re.compile(rb"^(?:received|message-id|mime-version|return-path):", re.IGNORECASE | re.MULTILINE)

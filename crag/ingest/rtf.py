@@ -24,10 +24,12 @@ _MARKED = (
 )
 _BESIDE = re.compile(r"\\(?:header|footer|footnote)[lrf]?(?![a-z])")
 """Groups that striprtf drops, and that a person reads."""
-_HIDDEN_PART = re.compile(r"\\(?:v1?|deleted1?)(?![a-z\d])([^{}]*?)\\(?:v|deleted)0(?!\d)")
+_HIDDEN_PART = re.compile(
+    r"\\(?:v1?|deleted1?)(?![a-z\d])((?:[^{}\\]++|\\(?!(?:v|deleted)\d?(?![a-z\d])))*+)\\(?:v|deleted)0(?!\d)"
+)
 _HIDDEN = re.compile(r"\\(?:v1?|deleted1?)(?![a-z\d])")
 _OBJECT = re.compile(r"\\object(?![a-z])")
-_INFO = re.compile(r"\{\\(title|author|subject|keywords)(?![a-z])\s*((?:[^{}\\]|\\[^{}]|\\[{}])*)\}")
+_INFO = re.compile(r"\{\\(title|author|subject|keywords)(?![a-z])\s*((?:[^{}\\]|\\[\s\S]){0,500}+)\}")
 _TIME = re.compile(r"\{\\(creatim|revtim)\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
 _TIMES = {"creatim": "created", "revtim": "modified"}
 _CODEPAGE = re.compile(r"\\ansicpg(\d{3,5})")
