@@ -6,9 +6,10 @@ title in front. What that is worth is shown once, on PopQA.
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,12 @@ import numpy as np
 from benchmarks.evaluator_graders import Cosine
 from benchmarks.evaluator_library import retrieval, spread, top_chunks
 from benchmarks.evaluator_row import DataSet, Row
+from benchmarks.xquad import LANGUAGES as ALL_LANGUAGES
+from corpora.near_misses import swap_within
+
+LANGUAGES = [each for each in ALL_LANGUAGES if each != "en"]
+SWAPS = 150
+"""Questions of a kind whose figure or name is swapped, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +174,46 @@ def without_answer(paragraphs: list[str], own: int, qa: dict[str, Any]) -> list[
     ]
 
 
+def swapped(kind: str) -> Maker:
+    def make(sources: Sources) -> DataSet:
+        dice, rows = random.Random(kind), []
+        for article in squad_articles(sources.data):
+            for own, qa in article["asked"]:
+                text = article["paragraphs"][own]
+                spots = [(each["answer_start"], each["answer_start"] + len(each["text"])) for each in qa["answers"]]
+                other = swap_within(qa["question"], text, spots, dice).get(kind)
+                if other:
+                    rows += [Row(qa["id"], qa["question"], text, 1), Row(qa["id"], other, text, 0)]
+        about = f"the question as asked, and with another {kind} that stands in the passage"
+        return DataSet(title=f"SQuAD, another {kind} of the passage", about=about, rows=rows[: 2 * SWAPS])
+
+    return make
+
+
+def xquad(title: str, pairs: Sequence[tuple[str, str]]) -> Maker:
+    def make(sources: Sources) -> DataSet:
+        dice, rows = random.Random(0), []
+        for asked, said in pairs:
+            questions, texts = (_xquad(sources.data, language) for language in (asked, said))
+            for at, (article, paragraphs) in enumerate(zip(questions, texts, strict=True)):
+                for own, paragraph in enumerate(article["paragraphs"]):
+                    qa = dice.choice(paragraph["qas"])
+                    other = dice.choice([each for each in range(len(article["paragraphs"])) if each != own])
+                    for place in (own, other):
+                        text = paragraphs["paragraphs"][place]["context"]
+                        rows.append(Row(f"{asked}-{said}-{at}-{own}", qa["question"], text, int(place == own)))
+        about = "own paragraph against another of the same article; half of the articles, on which nothing was fitted"
+        return DataSet(title=title, about=about, rows=spread(rows, sources.limit))
+
+    return make
+
+
+def _xquad(data: Path, language: str) -> list[dict[str, Any]]:
+    with gzip.open(data / "xquad" / f"{language}_test.json.gz", "rt", encoding="utf-8") as file:
+        found: list[dict[str, Any]] = json.load(file)
+    return found
+
+
 # ---- sentences and claims ------------------------------------------------------------------------------------------
 
 
@@ -230,6 +277,10 @@ SETS: dict[str, Maker] = {
     "squad-random": squad_other("SQuAD, own or a random other", ("random",)),
     "squad-nearest": squad_other("SQuAD, own or the nearest other", ("nearest",)),
     "squad-other": squad_other("SQuAD, own or either other", ("random", "nearest")),
+    **{f"swapped-{kind}": swapped(kind) for kind in ("year", "number", "name")},
+    "xquad-english": xquad("XQuAD, English", [("en", "en")]),
+    "xquad-question": xquad("XQuAD, only the question in another language", [(each, "en") for each in LANGUAGES]),
+    "xquad-both": xquad("XQuAD, both in another language", [(each, each) for each in LANGUAGES]),
     "wikiqa": sentences("WikiQA", "wikiqa"),
     "trecqa": sentences("TREC-QA", "trecqa"),
     "scifact": scifact(

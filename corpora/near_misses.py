@@ -6,6 +6,9 @@ import random
 import re
 from collections.abc import Sequence
 
+from crag.text.names import names_in
+from crag.text.numerals import numbers_in
+
 ALIKE: Sequence[str] = (
     "height width length depth weight area size",
     "population area income density temperature",
@@ -170,3 +173,33 @@ def _change_name(question: str, text: str, dice: random.Random) -> str:
 
 def _replace(question: str, match: re.Match[str], other: str) -> str:
     return question[: match.start()] + other + question[match.end() :]
+
+
+def swap_within(question: str, text: str, spots: Sequence[tuple[int, int]], dice: random.Random) -> dict[str, str]:
+    """The question with another year, number or name of the text in place of its own, by what was swapped.
+
+    None that an answer holds, whose places in the text are `spots`.
+    """
+    spoken = [text[start:end] for start, end in spots]
+    found = {}
+    for kind, in_question, in_text in (
+        ("year", *(_years(each) for each in (question, text))),
+        ("number", *(_numbers(each) for each in (question, text))),
+        ("name", *([(each.start, each.end) for each in names_in(part)] for part in (question, text))),
+    ):
+        others = [text[start:end] for start, end in in_text]
+        others = [each for each in others if each.casefold() not in question.casefold() and len(each.split()) < 4]
+        others = [each for each in others if not any(each in answer or answer in each for answer in spoken)]
+        if in_question and others:
+            start, end = dice.choice(in_question)
+            found[kind] = question[:start] + dice.choice(others) + question[end:]
+    return found
+
+
+def _years(text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in _YEAR.finditer(text)]
+
+
+def _numbers(text: str) -> list[tuple[int, int]]:
+    found = [each for each in numbers_in(text) if each.kind == "digits" and not _YEAR.fullmatch(each.text)]
+    return [(each.start, each.end) for each in found]

@@ -136,7 +136,8 @@ class Engine:
 
     @cached_property
     def evaluator(self) -> RetrievalEvaluator:
-        return self._given_evaluator or LocalEvaluator(self.config.models.threads)
+        meaning = self.embedder if isinstance(self.embedder, E5) else None
+        return self._given_evaluator or LocalEvaluator(self.config.models.threads, meaning=meaning)
 
     @cached_property
     def generator(self) -> Generator:

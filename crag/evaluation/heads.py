@@ -69,6 +69,10 @@ class Lexicon:
         total = sum(asked.values())
         return sum(weight for root, weight in asked.items() if root in found) / total if total else 1.0
 
+    def knows(self, word: str) -> bool:
+        """Whether the background has a word of this stem, or it says too little to be counted."""
+        return word in _STOP or stem(word) in self._rarity
+
     def rarity(self, root: str) -> float:
         """0 for a word in every paragraph, 1 for one in none."""
         return self._rarity.get(root, self._top) / self._top

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -30,8 +30,19 @@ from crag.evaluation.heads import (
     weigh,
 )
 from crag.evaluation.refinement import joint_grade
+from crag.evaluation.second_look import (
+    FLOOR,
+    QUESTION_ENGLISH,
+    Look,
+    is_english,
+    likely_sentences,
+    load_second,
+    look_at_meaning,
+    look_at_sentence,
+    sentence_text,
+)
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder, Reading
-from crag.models.runtime import MAX_CHARACTERS
+from crag.models.runtime import E5, MAX_CHARACTERS
 from crag.text.memory import on_deletion
 from crag.text.sentences import sentences
 
@@ -148,10 +159,11 @@ REMEMBERED = 256
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A reading, none of a text without words, and the log-odds that the text answers."""
+    """A reading, none of a text without words, the second look, and the log-odds that the text answers."""
 
     reading: Reading | None
     odds: float
+    look: Look | None = None
 
 
 class LocalEvaluator:
@@ -160,10 +172,14 @@ class LocalEvaluator:
     calls_models = False
     id = MODEL_ID
 
-    def __init__(self, threads: int = 0, folder: Path = FOLDER) -> None:
-        """`threads` 0: as many as this process may use. `folder` holds the model's files, read at the first grade."""
+    def __init__(self, threads: int = 0, folder: Path = FOLDER, meaning: E5 | None = None) -> None:
+        """`threads` 0: as many as this process may use. `folder` holds the model's files, read at the first grade.
+
+        `meaning` is the embedding model for texts that are not English; without it, one of its own.
+        """
         self._folder = folder
         self._encoder = CrossEncoder(threads, folder)
+        self._meaning = meaning or E5(threads)
         self._lock = threading.Lock()
         self._latest: OrderedDict[tuple[str, str], _Read] = OrderedDict()
         on_deletion(self._forget)
@@ -190,8 +206,11 @@ class LocalEvaluator:
             strips, read = load_strip_head(self._folder), self._remembered(question, text)
         except CragError:
             return [None] * len(spans)
+        spans = [(max(0, start), min(max(0, end), len(text))) for start, end in spans]
+        if read.look and read.look.layer == "meaning":
+            return self._grade_meaning(question, [text[start:end] for start, end in spans], read.look, read.odds)
         scores: list[float | None] = []
-        for start, end in ((max(0, start), min(max(0, end), len(text))) for start, end in spans):
+        for start, end in spans:
             if read.reading is None or not text[start:end].strip():
                 scores.append(0.0)
             elif start >= MAX_CHARACTERS:
@@ -200,6 +219,15 @@ class LocalEvaluator:
                 scores.append(strips.score(read.reading, start, end, read.odds))
         return scores
 
+    def _grade_meaning(self, question: str, strips: Sequence[str], look: Look, odds: float) -> list[float | None]:
+        """The passage's odds, as they would be if each strip were its closest sentence."""
+        layer, closest = load_second(self._folder)["meaning"], look.values[0]
+        cosines = self._meaning.embed(strips) @ self._meaning.embed_question(question)
+        return [
+            probability(odds + layer.weights[0] * (float(cosine) - closest)) if strip.strip() else 0.0
+            for strip, cosine in zip(strips, cosines, strict=True)
+        ]
+
     def grade_parts(self, question: str, text: str) -> tuple[GradePart, ...]:
         """What each reading adds to the log-odds of the text's score; none of a text without words.
 
@@ -207,9 +235,13 @@ class LocalEvaluator:
         """
         try:
             (head, lexicon), read = load_head(self._folder), self._remembered(question, text)
+            layers = load_second(self._folder)
         except CragError:
             return ()
-        return head.parts(read.reading, lexicon.coverage(question, text)) if read.reading else ()
+        if read.reading is None:
+            return ()
+        parts = head.parts(read.reading, lexicon.coverage(question, text))
+        return layers[read.look.layer].parts(read.look, parts) if read.look else parts
 
     def read(self, question: str, passage: str) -> SpanReading | None:
         """The words of a passage that answer; None where it has no words, or the model can't be used."""
@@ -217,7 +249,7 @@ class LocalEvaluator:
             short, read = load_short(self._folder), self._remembered(question, passage)
         except CragError:
             return None
-        if read.reading is None or short is None:
+        if read.reading is None or short is None or (read.look and read.look.layer == "meaning"):
             return None
         return short.read(question, passage, read.reading, probability(read.odds))
 
@@ -240,8 +272,8 @@ class LocalEvaluator:
         return answer_features(question, answer, [each for each in texts if each], lexicon)
 
     def grade_set(self, question: str, texts: Sequence[GradedText]) -> SetGrade | None:
-        """How likely the texts together answer, 0..1; None of no texts, of texts that no index searched by words, or
-        where the model has no layer for it, or can't be used.
+        """How likely the texts together answer, 0..1; None of no texts, of texts that no index searched by words, where
+        question or texts are not English, or where the model has no layer for it, or can't be used.
         """
         try:
             layer = load_set_layer(self._folder)
@@ -258,17 +290,22 @@ class LocalEvaluator:
             return None
         _, lexicon = load_head(self._folder)
         best = sorted(texts, key=lambda each: -each.score)[:NEAREST]
-        read = [(each.text, self._remembered(question, each.text).reading) for each in best]
-        found = [(text, reading) for text, reading in read if reading]
+        read = [(each.text, self._remembered(question, each.text)) for each in best]
+        if any(each.look and each.look.layer == "meaning" for _, each in read):
+            return None  # the layer was fitted on what the model reads, which is English
+        found = [(text, each.reading) for text, each in read if each.reading]
         return read_set(question, texts, found, lexicon) if found else None
 
+    def looks(self, question: str, texts: Sequence[str]) -> list[Look | None]:
+        """What a second look at each text finds; None of a text without words, or too unlikely. Raises ModelError."""
+        return self._look(question, texts, self._read_once(question, texts))
+
     def _read(self, question: str, texts: Sequence[str]) -> list[_Read]:
-        """Read the whole texts, and remember the readings."""
-        head, lexicon = load_head(self._folder)
-        found = [
-            _Read(reading, head.odds(reading, lexicon.coverage(question, text)) if reading else 0.0)
-            for text, reading in zip(texts, self._encoder.read(question, texts), strict=True)
-        ]
+        """Read the whole texts, look at them again, and remember both."""
+        layers, found = load_second(self._folder), self._read_once(question, texts)
+        for at, look in enumerate(self._look(question, texts, found) if layers else ()):
+            if look and look.layer in layers:
+                found[at] = replace(found[at], odds=layers[look.layer].odds(look), look=look)
         with self._lock:
             for text, read in zip(texts, found, strict=True):
                 self._latest[_key(question, text)] = read
@@ -276,6 +313,39 @@ class LocalEvaluator:
             while len(self._latest) > REMEMBERED:
                 self._latest.popitem(last=False)
         return found
+
+    def _read_once(self, question: str, texts: Sequence[str]) -> list[_Read]:
+        head, lexicon = load_head(self._folder)
+        return [
+            _Read(reading, head.odds(reading, lexicon.coverage(question, text)) if reading else 0.0)
+            for text, reading in zip(texts, self._encoder.read(question, texts), strict=True)
+        ]
+
+    def _look(self, question: str, texts: Sequence[str], first: Sequence[_Read]) -> list[Look | None]:
+        _, lexicon = load_head(self._folder)
+        english, asked = is_english(question, lexicon, QUESTION_ENGLISH), None
+        looks: list[Look | None] = [None] * len(texts)
+        spans: list[tuple[int, tuple[int, int]]] = []
+        for at, read in enumerate(first):
+            text = texts[at][:MAX_CHARACTERS]
+            if read.reading is None:
+                continue
+            if (same := is_english(text, lexicon) == english) and english:
+                spans += [(at, span) for span in likely_sentences(text, read.reading) if read.odds >= FLOOR]
+                continue
+            asked = self._meaning.embed_question(question) if asked is None else asked
+            whole = read.odds if same else None
+            looks[at] = look_at_meaning(question, text, whole, self._meaning.embed, asked)
+        windows = [sentence_text(texts[at][:MAX_CHARACTERS], span) for at, span in spans]
+        others = [window for window, (at, _) in zip(windows, spans, strict=True) if window != texts[at]]
+        odds = {window: read.odds for window, read in zip(others, self._read_once(question, others), strict=True)}
+        best = dict[int, float]()
+        for (at, span), window in zip(spans, windows, strict=True):
+            sentence = odds.get(window, first[at].odds)
+            if sentence > best.get(at, -math.inf):
+                best[at] = sentence
+                looks[at] = look_at_sentence(question, texts[at][:MAX_CHARACTERS], span, first[at].odds, sentence)
+        return looks
 
     def _forget(self, gone: Collection[str]) -> None:
         with self._lock:
@@ -302,7 +372,7 @@ class LocalEvaluator:
                 continue
             score, reason = 0.0, "no words to read"
             if read.reading:
-                score, reason = probability(read.odds), _reason(read.reading, text)
+                score, reason = probability(read.odds), _reason(read.reading, read.look, text)
             yield Grade(passage_id=passage.id, score=score, reason=reason, evaluator=self.id, seconds=seconds)
 
     def _failed(self, passage_id: str, error: str, started: float) -> Grade:
@@ -315,8 +385,13 @@ def _key(question: str, text: str) -> tuple[str, str]:
     return question[:MAX_CHARACTERS], text[:MAX_CHARACTERS]
 
 
-def _reason(reading: Reading, text: str) -> str:
+def _reason(reading: Reading, look: Look | None, text: str) -> str:
     """What the score rests on, in plain words: the likeliest answer and the sentence it stands in."""
+    if look and look.layer == "meaning":
+        return f"closest in meaning, for the check reads English alone: {_quote(text[look.start : look.end])}"
+    if look and look.binding.missed:
+        asked, other = look.binding.missed
+        return f"it is about {other}, the question about {asked}: {_quote(text[look.start : look.end])}"
     around = next((text[a:b] for a, b in sentences(text) if a <= reading.start < b), text)
     sentence, answer = _quote(around), _quote(text[reading.start : reading.end])
     if reading.span > 0:

@@ -45,6 +45,10 @@ _PARTS = {
     "length": "Length of the text",
     "coverage": "Share of the question's words in the text",
     "closeness": "Closeness in meaning",
+    "sentence": "How far its likeliest sentence answers by itself",
+    "meaning": "Closeness in meaning of its closest sentence, since one of the two is not English",
+    "figures": "Whether that sentence has the years and numbers of the question",
+    "names": "Whether that sentence has the names of the question",
     "bias": "Starting point",
 }
 

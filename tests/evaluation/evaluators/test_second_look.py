@@ -1,0 +1,114 @@
+"""The second look at a passage: its likeliest sentence by itself, and what it means in other languages."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from crag.core.types import Passage
+from crag.evaluation.binding import PLACES
+from crag.evaluation.heads import load_head
+from crag.evaluation.local import LocalEvaluator
+from crag.evaluation.second_look import QUESTION_ENGLISH, is_english, look_at_meaning
+
+LEXICON = load_head()[1]
+EVALUATOR = LocalEvaluator()
+BENEFITS = (
+    "Benefits\nThe average premium increase that was negotiated for 2020 was 4.0 percent. "
+    "In 2018 the programme moved its main office to Boston."
+)
+
+
+def score(question: str, text: str) -> float:
+    [grade] = EVALUATOR.grade(question, [Passage(id="p", text=text)])
+    assert grade.score is not None
+    return grade.score
+
+
+@pytest.mark.parametrize(
+    ("text", "english"),
+    [
+        ("What average premium increase was negotiated?", True),
+        ("Wie hoch war die durchschnittliche Erhöhung der Beiträge?", False),
+        ("¿Cuál fue el aumento medio de las primas?", False),
+        ("Каково было среднее повышение?", False),
+        ("平均保费增长了多少?", False),
+        ("ما هو متوسط الزيادة؟", False),
+        ("Deborah Esther Agnesia Wulandari", False),  # four names: nothing in it is English
+        ("2019 4.0 %", True),
+        ("", True),
+    ],
+)
+def test_english_is_told_from_other_languages(text: str, english: bool) -> None:
+    assert is_english(text, LEXICON, QUESTION_ENGLISH) is english
+
+
+def test_a_year_that_stands_elsewhere_in_the_passage_is_not_the_one_that_is_answered() -> None:
+    asked = "What average premium increase was negotiated for {}?"
+    right, swapped = (score(asked.format(year), BENEFITS) for year in (2020, 2018))
+    assert right > 0.4 > swapped
+
+
+def test_the_reason_names_both_years() -> None:
+    [grade] = EVALUATOR.grade(
+        "What average premium increase was negotiated for 2018?", [Passage(id="p", text=BENEFITS)]
+    )
+    assert grade.reason is not None
+    assert "about 2020" in grade.reason and "about 2018" in grade.reason
+
+
+@pytest.mark.parametrize(
+    ("question", "right", "wrong"),
+    [
+        (
+            "Wie viele Einwohner hat die Stadt Bergen?",
+            "Bergen ist eine Stadt im Westen Norwegens. Sie hat etwa 290.000 Einwohner und einen großen Hafen.",
+            "Der Hafen von Turin wurde nie gebaut, weil die Stadt nicht am Meer liegt. Sie hat viele Brücken.",
+        ),
+        (
+            "Сколько жителей в городе Берген?",
+            "Bergen is a city in western Norway. It has about 290,000 inhabitants and a large harbour.",
+            "The harbour of Turin was never built, since the city does not lie at the sea. It has many bridges.",
+        ),
+    ],
+)
+def test_other_languages_are_judged_by_their_meaning(question: str, right: str, wrong: str) -> None:
+    [good, bad] = EVALUATOR.looks(question, [right, wrong])
+    assert good is not None and bad is not None
+    assert good.layer == bad.layer == "meaning"
+    assert score(question, right) > score(question, wrong)
+
+
+def test_the_parts_of_a_score_sum_to_it() -> None:
+    for question, text in (("What was negotiated for 2020?", BENEFITS), ("Wie hoch war die Erhöhung 2020?", BENEFITS)):
+        found = score(question, text)
+        adds = sum(part.adds for part in EVALUATOR.grade_parts(question, text))
+        assert adds == pytest.approx(math.log(found / (1 - found)), abs=1e-6)
+
+
+def test_a_text_that_is_far_from_answering_is_not_looked_at_again() -> None:
+    [look] = EVALUATOR.looks("Who painted the ceiling?", ["The pump needs two litres of oil."])
+    assert look is None
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "一" * 4_000, "a " * 9_000, "|".join("0" * 1_000), "؟ " * 400, "Z. " * 3_000, "\ud800 b"]
+)
+def test_odd_texts_get_a_score_or_a_failed_grade(text: str) -> None:
+    for question in ("When was it built?", "متى بني؟"):
+        [grade] = EVALUATOR.grade(question, [Passage(id="p", text=text)])
+        assert grade.error or 0.0 <= (grade.score or 0.0) <= 1.0
+
+
+def test_the_closest_sentence_is_the_one_that_is_shown() -> None:
+    text = "Titel\nDer erste Satz steht hier. Der zweite Satz steht dort."
+
+    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.array([[float("zweite" in each)] for each in texts], np.float32)
+
+    look = look_at_meaning("Wo?", text, None, embed, np.ones(1, np.float32))
+    assert text[look.start : look.end] == "Der zweite Satz steht dort."
+    assert look.values[:5] == (1.0, 1.0, 0.5, 1.0, 0.0)
+    assert look.binding.figures[PLACES.index("rival")] == 0.0

@@ -1,0 +1,203 @@
+"""Fits the two layers of the evaluator's second look on held-out documents, and adds them to head.json.
+
+    python -m training.calibrate_second [--data FOLDER] [--keep FILE] [--pairs N]
+
+Run it after training.calibrate_evaluator. English pairs are those that held-out documents of all sets give, questions
+that nobody can answer, and questions with another year, number or name of the passage. Pairs of other languages are
+XQuAD's train part, with the other paragraphs of the same article. Figures are by two halves of the documents, each
+fitted on the other. --keep FILE holds what was read: delete it when the model changes. It needs no torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import pickle
+import random
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corpora.near_misses import make_near_miss, swap_within
+from corpora.pair import Pair, held_out
+from corpora.pairs import Corpus, untitled
+from crag.evaluation.local import LocalEvaluator
+from crag.evaluation.second_look import MEANING_FEATURES, SENTENCE_FEATURES, Look
+from crag.text.sentences import sentences
+from training.calibrate_short import write_layer
+from training.measures import auc, calibration_error
+from training.vectors import remembered
+
+ROOT = Path(__file__).resolve().parent.parent
+Rows = Sequence[tuple[Pair, Look | None]]
+SWAPPED, NO = 4.0, 1.5
+"""How much more a swapped question counts, and a pair that answers nothing: a library shows more of these."""
+UPPER = 0.4
+PENALTY, STEPS = 0.2, 40
+LANGUAGES = "de es ro vi tr ru el ar hi th zh".split()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
+    parser.add_argument("--data", type=Path, default=shared)
+    parser.add_argument("--keep", type=Path, help="keeps what was read between runs")
+    parser.add_argument("--pairs", type=int, default=160, help="of each kind at most")
+    given = parser.parse_args()
+    if given.keep and given.keep.exists():
+        rows: Rows = pickle.loads(given.keep.read_bytes())
+    else:
+        rows = list(
+            read([*english(Corpus(given.data, remembered), given.pairs), *languages(given.data, given.pairs // 4)])
+        )
+        if given.keep:
+            given.keep.write_bytes(pickle.dumps(rows))
+    for name, features in (("sentence", SENTENCE_FEATURES), ("meaning", MEANING_FEATURES)):
+        own = [(pair, look) for pair, look in rows if look and look.layer == name]
+        weights, bias = fitted(own, features)
+        write_layer(name, {"features": list(features), "weights": weights, "bias": bias})
+
+
+def english(corpus: Corpus, most: int) -> Iterator[Pair]:
+    """Pairs of held-out documents, at most so many of each kind; swapped ones with what was asked before."""
+    dice = random.Random(3)
+    kinds: dict[str, list[Pair]] = {}
+    for pair in corpus.sources.epoch(5):
+        if held_out(pair.group):
+            kinds.setdefault(pair.source, []).append(pair)
+    for row in corpus.popqa:
+        for found in row["passages"][:6] if held_out(row["s_wiki_title"]) else ():
+            if found["label_title"] == found["label_answer_in_text"]:
+                pair = Pair(row["question"], untitled(found), found["label_title"], row["s_wiki_title"], "popqa")
+                kinds.setdefault("popqa", []).append(replace(pair, title=found["title"]))
+    asked = [pair for pairs in kinds.values() for pair in pairs if pair.spots and pair.source.endswith(" passage")]
+    for article in corpus.articles:
+        for paragraph in article["paragraphs"] if held_out(article["title"]) else ():
+            for qa in paragraph["qas"]:
+                spots = tuple(
+                    {(each["answer_start"], each["answer_start"] + len(each["text"])) for each in qa["answers"]}
+                )
+                impossible, title = bool(qa.get("is_impossible")), article["title"].replace("_", " ")
+                pair = Pair(
+                    qa["question"].strip(), paragraph["context"], float(not impossible), title, "squad", title, spots
+                )
+                kinds.setdefault(f"squad {impossible}", []).append(pair)
+                asked += [] if impossible else [pair]
+    for kind, pairs in sorted(kinds.items()):
+        many = 3 * most if kind.startswith("squad ") else most // 3 if kind.endswith("window") else most
+        yield from dice.sample(pairs, min(many, len(pairs)))
+    dice.shuffle(asked)
+    count = Counter[str]()
+    for pair in asked:
+        # Questions about a stretch of years name two, of which another one may be as right.
+        others = {} if "tsqa" in pair.source else swap_within(pair.question, pair.text, pair.spots, dice)
+        for kind, other in (others | {"miss": make_near_miss(pair.question, pair.text, dice)}).items():
+            if other != pair.question and count[kind] < 2 * most:
+                count[kind] += 1
+                yield replace(pair, source=f"asked {kind}")
+                yield replace(pair, source=f"swapped {kind}", question=other, label=0.0, spots=())
+
+
+def languages(data: Path, most: int) -> Iterator[Pair]:
+    """Questions put to their own paragraph, to it without the sentence that answers, and to another of the article.
+
+    Of one language, and across, with English.
+    """
+    dice = random.Random(1)
+    texts = {}
+    for language in ("en", *LANGUAGES):
+        with gzip.open(data / "xquad" / f"{language}_train.json.gz", "rt", encoding="utf-8") as file:
+            texts[language] = json.load(file)
+    places = [
+        (at, own, number)
+        for at, article in enumerate(texts["en"])
+        for own, paragraph in enumerate(article["paragraphs"])
+        for number in range(len(paragraph["qas"]))
+    ]
+    for asked, said in [
+        *((each, each) for each in LANGUAGES),
+        *((each, "en") for each in LANGUAGES),
+        *(("en", each) for each in LANGUAGES),
+    ]:
+        for at, own, number in dice.sample(places, min(most, len(places))):
+            paragraphs = texts[said][at]["paragraphs"]
+            other = dice.choice([each for each in range(len(paragraphs)) if each != own])
+            question = texts[asked][at]["paragraphs"][own]["qas"][number]["question"]
+            kind, text = "one language" if asked == said else "across languages", paragraphs[own]["context"]
+            answer = paragraphs[own]["qas"][number]["answers"][0]
+            first, last = answer["answer_start"], answer["answer_start"] + len(answer["text"])
+            rest = " ".join(text[start:end] for start, end in sentences(text) if end <= first or start >= last)
+            for said_text, label in ((text, 1.0), (paragraphs[other]["context"], 0.0), (rest, 0.0)):
+                if said_text:
+                    yield Pair(question, said_text, label, f"xquad {at}", kind)
+
+
+def read(pairs: Sequence[Pair]) -> Iterator[tuple[Pair, Look | None]]:
+    evaluator = LocalEvaluator()
+    for number, pair in enumerate(pairs):
+        yield pair, evaluator.looks(pair.question, [pair.read])[0]
+        if number % 1000 == 0:
+            print(f"{number:,} of {len(pairs):,} pairs", flush=True)
+
+
+def fitted(rows: Rows, features: Sequence[str]) -> tuple[list[float], float]:
+    """Weights and bias; the figures of both halves are printed."""
+    values = np.array([[*look.values, 1.0] for _, look in rows if look])
+    labels = np.array([float(pair.label > 0.5) for pair, _ in rows])
+    kinds = np.array([pair.source for pair, _ in rows])
+    count = Counter(kinds)
+    weights = np.array(
+        [(SWAPPED if kind.startswith(("asked", "swapped")) else 1.0) / count[kind] ** 0.5 for kind in kinds]
+    )
+    weights *= np.where(labels > 0, 1.0, NO)
+    halves = np.array([zlib.crc32(pair.group.encode()) // 6 % 2 for pair, _ in rows])
+    scores = np.zeros(len(rows))
+    for half in (0, 1):
+        used = halves != half
+        scores[~used] = values[~used] @ logistic(values[used], labels[used], weights[used])
+    report(scores, values[:, features.index("passage")], labels, kinds)
+    found = logistic(values, labels, weights)
+    return [round(float(each), 6) for each in found[:-1]], round(float(found[-1]), 6)
+
+
+def logistic(
+    values: NDArray[np.float64], labels: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """By Newton's steps on weighted cross-entropy with a small penalty; the last column is the bias's."""
+    found, share = np.zeros(values.shape[1]), weights / weights.mean()
+    penalty = np.diag([*[PENALTY] * (len(found) - 1), 1e-6])
+    for _ in range(STEPS):
+        chance = 1 / (1 + np.exp(-values @ found))
+        slope = values.T @ (share * (chance - labels)) + penalty @ found
+        bend = (values * (share * chance * (1 - chance))[:, None]).T @ values + penalty
+        found -= np.linalg.solve(bend, slope)
+    return found
+
+
+def report(
+    scores: NDArray[np.float64], first: NDArray[np.float64], labels: NDArray[np.float64], kinds: NDArray[np.str_]
+) -> None:
+    """By kind, of the passage alone and with the second look: AUC, and the shares at the upper threshold."""
+    from_on = np.log(UPPER / (1 - UPPER))
+    for kind in sorted({str(each).replace("asked", "swapped").replace(" other", " passage") for each in kinds}):
+        mine = np.isin(kinds, [kind, kind.replace("swapped", "asked"), kind.replace(" passage", " other")])
+        line = f"{kind:20} n {mine.sum():5}"
+        for name, odds in (("passage", first), ("second look", scores)):
+            yes, no = odds[mine & (labels > 0)], odds[mine & (labels < 1)]
+            if len(yes) and len(no):
+                area = auc(labels[mine].astype(int), odds[mine])
+                line += f"  {name} {area:.3f}, {np.mean(yes >= from_on):.2f} / {np.mean(no >= from_on):.2f}"
+        print(line)
+    plain = ~np.char.startswith(kinds, "swapped") & ~np.char.startswith(kinds, "asked")
+    print("calibration error", round(calibration_error(labels[plain], 1 / (1 + np.exp(-scores[plain]))), 3))
+
+
+if __name__ == "__main__":
+    main()
