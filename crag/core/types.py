@@ -424,8 +424,9 @@ class SentenceCheck:
     """Whether the cited strips support one sentence of the answer. `supported` None: not checkable.
 
     `note` says how that was found; `by`: the evaluator that scored. `why` it was not scored is a sentence, or what is
-    said of `who`, the id of a model. `invented`: the numbers that stand for no cited text. `attributed`: the sentence
-    cited nothing, and `citations` were found for it afterwards. `judgements`: all that judged it, each with its word.
+    said of `who`, the id of a model. `citations` are the marks that it keeps, `dropped` those that it had beside them,
+    and `invented` those that stand for no source. `attributed`: what it cited does not support it, or it cited nothing,
+    and `citations` were found for it. `judgements`: all that judged it, each with its word.
     """
 
     sentence: str
@@ -438,6 +439,7 @@ class SentenceCheck:
     who: str = ""
     invented: tuple[int, ...] = ()
     attributed: bool = False
+    dropped: tuple[int, ...] = ()
     judgements: tuple[Judgement, ...] = ()
     figures: tuple[FigureCheck, ...] = ()
 
@@ -449,10 +451,10 @@ class SentenceCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What the check of an answer comes to: one check a sentence, in order, and the citations that it found."""
+    """What the check of an answer comes to: one check a sentence, in order, and the answer with the marks that hold."""
 
     checks: tuple[SentenceCheck, ...]
-    found: tuple[Citation, ...] = ()
+    answer: Answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

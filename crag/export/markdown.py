@@ -8,8 +8,9 @@ from urllib.parse import quote, urlsplit
 
 from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Trace
-from crag.core.types import Answer, Chunk, Citation, SentenceCheck, WebPage
+from crag.core.types import Answer, Chunk, Citation, SentenceCheck, Strip, WebPage
 from crag.generation.citations import MARK, locate_checks
+from crag.generation.places import Place
 from crag.messages.answers import (
     brief_text,
     conflict_sentences,
@@ -34,14 +35,10 @@ def handed_over(trace: Trace) -> list[tuple[Chunk | WebPage, str]]:
     """The sources whose strips a run handed over, in their order, each with the kept words; what lies between two
     strips that do not stand together is written as " … ". Empty of a run that wrote an answer, or did not end well.
     """
-    sources, said, ends = trace.sources, dict[str, str](), dict[str, int]()
+    sources, kept = trace.sources, dict[str, tuple[Strip, ...]]()
     for strip in trace.kept() if trace.handed_over else ():
-        if strip.source_id in sources:
-            apart = sources[strip.source_id].text[ends.get(strip.source_id, strip.start) : strip.start].strip()
-            before = said.get(strip.source_id)
-            said[strip.source_id] = strip.text if before is None else f"{before}{' … ' if apart else ' '}{strip.text}"
-            ends[strip.source_id] = strip.end
-    return [(sources[id], text) for id, text in said.items()]
+        kept[strip.source_id] = (*kept.get(strip.source_id, ()), strip)
+    return [(sources[id], Place(strips, sources).text) for id, strips in kept.items() if id in sources]
 
 
 UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -117,11 +114,9 @@ def _paragraphs(answer: Answer, checks: Sequence[SentenceCheck], known: set[int]
     """The answer's text, with what is wrong with a sentence said behind it and each mark a footnote."""
     whole = UNSEEN.sub(" ", answer.text)
     pieces, at = [], 0
-    for start, end, check in locate_checks(whole, checks):
-        sentence = whole[start:end]
+    for _, end, check in locate_checks(whole, checks):
         flag = flag_text(check, known)
-        marked = "" if MARK.search(sentence) else "".join(f" [{number}]" for number in check.citations)
-        pieces += [whole[at:start], sentence, marked if check.attributed else "", f"\x01{flag}\x02" if flag else ""]
+        pieces += [whole[at:end], f"\x01{flag}\x02" if flag else ""]
         at = end
     text = "".join([*pieces, whole[at:]])
     return [said for part in re.split(r"\n\s*\n", text) if (said := _paragraph(part, known, label))]

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Citation, FromWeb, Rect, SentenceCheck, Strip, WebPage
 from crag.text.formats import format_score
-from crag.text.guard import fence_text, injection_within, mask_injection
 from crag.text.sentences import STOPS, sentences
 
 MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
@@ -80,13 +79,23 @@ def locate_checks(answer: str, checks: Sequence[SentenceCheck]) -> Iterator[tupl
         yield kept[found], behind.end() if behind else kept[at - 1] + 1, check
 
 
-def with_found(answer: str, checks: Sequence[SentenceCheck]) -> str:
-    """The answer with marks behind the sentences whose citations were found afterwards."""
+def replace_marks(answer: str, checks: Sequence[SentenceCheck]) -> str:
+    """The answer with just the marks that each sentence's check keeps: those it had where they stood, others behind."""
     pieces, at = [], 0
-    for _, end, check in locate_checks(answer, checks):
-        if check.attributed and check.supported:
-            pieces += [answer[at:end], *(f" [{number}]" for number in check.citations)]
-            at = end
+    for start, end, check in locate_checks(answer, checks):
+        left = list(check.citations)
+
+        def keep(marks: re.Match[str], left: list[int] = left) -> str:
+            kept = [number for number in dict.fromkeys(numbers_in(marks.group())) if number in left]
+            left[:] = [number for number in left if number not in kept]
+            blank = marks.group()[: -len(marks.group().lstrip())]
+            return blank + "".join(f"[{number}]" for number in kept) if kept else _parting(marks)
+
+        sentence = _MARKS.sub(keep, answer[start:end])
+        for number in left:
+            sentence = _add_mark(sentence, number) if sentence[-1] in STOPS else f"{sentence} [{number}]"
+        pieces += [answer[at:start], sentence]
+        at = end
     return "".join([*pieces, answer[at:]])
 
 
@@ -196,44 +205,3 @@ def pieces_of(whole: Answer) -> Iterator[str | Answer]:
     """A whole answer word by word, then itself: as a model would have written it."""
     yield from re.findall(r"(?:\A\s*+)?\S++\s*+", whole.text)
     yield whole
-
-
-CHARS_A_TOKEN = 3.2
-"""Fewer than English text has, so that what is counted here fits the model's own count too."""
-AROUND = 60
-"""Characters that a strip's tags and place take beside its text."""
-
-
-def fit_strips(knowledge: Sequence[Strip], tokens: int, first: Strip | None = None) -> list[Strip]:
-    """The best strips that fit into `tokens`, best first; at least one, where one holds a word.
-
-    `first` stands before all, whatever its score.
-    """
-    usable, _ = usable_of([strip for strip in knowledge if strip is not first])
-    chosen: list[Strip] = []
-    room = tokens * CHARS_A_TOKEN
-    ranked = sorted(usable, key=lambda strip: -(strip.score if strip.score is not None else 0.0))
-    for strip in [first, *ranked] if first else ranked:
-        room -= len(strip.text) + AROUND
-        if room < 0 and chosen:
-            break
-        chosen.append(strip)
-    return chosen
-
-
-def fenced_strip(strip: Strip, source: Chunk | WebPage | None, **marks: object) -> str:
-    """A strip as a writer reads it: whole, between tags, with what its source says to a model marked."""
-    spans = injection_within(source.text, strip.start, strip.end) if source else None
-    return fence_text("source", strip.text, spans, **marks, place=place_of(source))
-
-
-def place_of(source: Chunk | WebPage | None) -> str:
-    """Where a source stands, as a mark of its tag: without what could close the tag, or speaks to a model."""
-    match source:
-        case Chunk():
-            place = ", ".join(filter(None, (source.title, source.where)))
-        case WebPage():
-            place = f"web page: {source.title}"
-        case None:
-            place = "unknown"
-    return " ".join(mask_injection(re.sub(r"[\"<>\s]+", " ", place)).split())[:160].strip()

@@ -11,18 +11,9 @@ from crag.core.protocols import Chat, Cut, Messages
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Remark, Reported, Strip, WebPage
 from crag.generation.cells import FoundCell, Lookup, contradicts_cell, look_up
-from crag.generation.citations import (
-    CHARS_A_TOKEN,
-    MARK,
-    abstention,
-    build_citation,
-    fenced_strip,
-    fit_strips,
-    pieces_of,
-    place_of,
-    usable_of,
-)
+from crag.generation.citations import MARK, abstention, pieces_of, usable_of
 from crag.generation.ground import cite, with_differing
+from crag.generation.places import CHARS_A_TOKEN, Place, group_strips, place_of
 from crag.generation.subjects import Subjects, subjects_of
 from crag.text.guard import UNTRUSTED, fence, fence_text
 from crag.text.languages import other_language
@@ -84,10 +75,10 @@ class LlmGenerator:
             return
         fact = _fence_cell(held[0]) if held else ""
         room = settings.answer_context - int(len(fact) / CHARS_A_TOKEN)
-        shown = fit_strips(usable, room, held[1] if held else None)
+        shown = group_strips(usable, sources, room, first=held[1] if held else None)
         numbers: dict[int, int] = {}
         text, remarks = "", list[Remark]()
-        written = self._chat.written(_build_messages(question, shown, sources, fact), max_tokens=MAX_TOKENS)
+        written = self._chat.written(_build_messages(question, shown, fact), max_tokens=MAX_TOKENS)
         for piece in _drop_abstention(_renumber_citations(_collect_remarks(written, remarks), len(shown), numbers)):
             text += piece
             yield piece
@@ -99,15 +90,13 @@ class LlmGenerator:
             text = self._once(text)
         if other_language(question, text):
             remarks.append("other language")
-        cited = [(number, shown[given - 1]) for given, number in numbers.items()]
-        citations = [
-            build_citation(number, strip, sources.get(strip.source_id), 0, len(strip.text)) for number, strip in cited
-        ]
         low = best is None or best < settings.upper or (lookup is not None and lookup.outcome in ("no period", "empty"))
         whole = Answer(
             text=text,
             by=self.by,
-            citations=tuple(citations),
+            citations=tuple(
+                Place(shown[given - 1].strips[:1], sources).cite(number) for given, number in numbers.items()
+            ),
             low_confidence=low,
             remarks=tuple(remarks),
             lookup=lookup.outcome if lookup else "",
@@ -123,8 +112,8 @@ class LlmGenerator:
         return f"{kept} …"
 
 
-def _build_messages(question: str, strips: Sequence[Strip], sources: dict[str, Chunk | WebPage], fact: str) -> Messages:
-    shown = [fenced_strip(strip, sources.get(strip.source_id), number=number) for number, strip in enumerate(strips, 1)]
+def _build_messages(question: str, places: Sequence[Place], fact: str) -> Messages:
+    shown = [place.fenced(number=number) for number, place in enumerate(places, 1)]
     given = "\n".join([*filter(None, [fact]), *shown, fence("question", question)])
     return [("system", INSTRUCTIONS + FACT if fact else INSTRUCTIONS), ("human", given)]
 

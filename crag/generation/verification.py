@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextvars
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, Judgement, SentenceCheck, Strip, Verification, WebPage
+from crag.core.types import Answer, Chunk, Judgement, SentenceCheck, Strip, Verification
 from crag.evaluation.refinement import make_strip
-from crag.generation.citations import build_citation, fit_strips, literal, split_cited_sentences
-from crag.generation.judges import Attribution, Judges, Texts, model_judgement
+from crag.generation.citations import literal, numbers_in, replace_marks, split_cited_sentences
+from crag.generation.judges import Judges, Texts, decisive, has_subject, model_judgement, share_of_words
 from crag.generation.lists import LABELLED, VALUED, list_end
+from crag.generation.places import Place, Sources, group_strips, place_key
 
 _SPAN = re.compile(r"(\d{1,9})-(\d{1,9})")
 """Ends the id of a strip: where it stands in its source."""
@@ -83,20 +85,28 @@ def _silent(sentence: str) -> bool:
 
 AT_ONCE = 8
 """Sentences that are checked side by side where a check is a call."""
+NEAREST = 8
+"""So many strips, those that share most words with a sentence, are read for it."""
+LEAST_SHARED = 0.25
+"""A strip that holds fewer of a sentence's content words is no source of it, whatever is read there."""
+FOUND_FROM = 0.6
+"""The mean score from which a strip that is not cited becomes a sentence's source: higher than for one that is, since
+the best of several is taken."""
+MOST_MARKS = 2
+"""Citation marks that a sentence keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """A sentence of the answer, the numbers that it cites, and what of these stands for a text and what for none."""
+    """A sentence of the answer, the numbers that it cites, and the strips of their places that are nearest to it.
+
+    `model`: what a model says of these.
+    """
 
     text: str
     numbers: tuple[int, ...]
-    cited: Texts
-    invented: tuple[int, ...]
-
-    @property
-    def quoted(self) -> bool:
-        return any(literal(self.text, text) for text in self.cited.values())
+    cited: tuple[Strip, ...]
+    model: Judgement | None = None
 
 
 class CitationVerifier:
@@ -119,47 +129,40 @@ class CitationVerifier:
         self,
         answer: Answer,
         knowledge: Sequence[Strip],
-        sources: Mapping[str, Chunk | WebPage],
+        sources: Sources,
         settings: Settings,
     ) -> Verification:
-        """One check a sentence, in order, and the citations found for sentences that cite nothing.
+        """One check a sentence, in order, and the answer with the marks that hold.
 
-        `supported` is None for what claims nothing, and where nobody could tell. An uncited sentence is held against
-        what a writer is shown of `knowledge` under these settings. What a look-up or a list reached may be cited, too.
+        A sentence is held against each strip of the places that it cites, then against two of them together, then in
+        the same way against what a writer is shown of `knowledge` under these settings. At most two marks of those that
+        support it stay. `supported` is None for what claims nothing, and where nobody could tell. Quotes keep their
+        marks. What a look-up or a list reached may be cited, too.
         """
         knowledge = [*knowledge, *_reached(answer, {strip.id for strip in knowledge}, sources)]
-        sentences = [_read(text, numbers, answer, knowledge) for text, numbers in split_cited_sentences(answer.text)]
-        asked = [place for place, each in enumerate(sentences) if _doubtful(each)]
-        judged = dict(zip(asked, self._asked([sentences[place] for place in asked]), strict=True))
-        judges = Judges(self._evaluator, knowledge, sources)
-        attribution = Attribution(answer, fit_strips(knowledge, settings.answer_context), judges)
+        shown = [strip for place in group_strips(knowledge, sources, settings.answer_context) for strip in place.strips]
+        marking = _Marking(answer, Judges(self._evaluator, knowledge, sources), knowledge, shown, sources)
+        sentences = self._asked([marking.read(*each) for each in split_cited_sentences(answer.text)])
         checks = []
-        for place, each in enumerate(sentences):
+        for each in sentences:
             self._check()
-            if each.numbers:
-                checks.append(_check_cited(each, judges, judged.get(place)))
-            elif answer.abstained or not claims(each.text):
-                checks.append(SentenceCheck(sentence=each.text, citations=(), supported=None))
-            else:
-                checks.append(attribution.check(each.text))
-        found = [
-            build_citation(number, strip, sources.get(strip.source_id), 0, len(strip.text))
-            for number, strip in attribution.found
-        ]
-        return Verification(checks=tuple(checks), found=tuple(replace(each, found=True) for each in found))
+            checks.append(marking.check(each))
+        return Verification(checks=tuple(checks), answer=answer if answer.quoted else marking.marked(checks))
 
-    def _asked(self, sentences: Sequence[_Sentence]) -> list[Judgement | None]:
-        """What the model says of each: side by side, where each is a call."""
+    def _asked(self, sentences: Sequence[_Sentence]) -> list[_Sentence]:
+        """The sentences with what the model says of those that cite: side by side, where each is a call."""
         model = self._model
-        if model is None or not sentences:
-            return [None] * len(sentences)
-        at_once = min(len(sentences), AT_ONCE) if model.calls_models else 1
-        with ThreadPoolExecutor(at_once, "check") as threads:
-            judged = [
-                threads.submit(contextvars.copy_context().run, model_judgement, model, each.text, each.cited)
-                for each in sentences
-            ]
-            return [each.result() for each in judged]
+        if model is None:
+            return [*sentences]
+
+        def ask(each: _Sentence) -> _Sentence:
+            if not each.cited or _exact(each.text, each.cited) or not claims(each.text):
+                return each
+            return replace(each, model=model_judgement(model, each.text, _texts(each.cited)))
+
+        with ThreadPoolExecutor(AT_ONCE if model.calls_models else 1, "check") as threads:
+            made = [threads.submit(contextvars.copy_context().run, ask, each) for each in sentences]
+            return [each.result() for each in made]
 
 
 def faithfulness(checks: Sequence[SentenceCheck]) -> float | None:
@@ -171,18 +174,142 @@ def faithfulness(checks: Sequence[SentenceCheck]) -> float | None:
     return sum(checkable) / len(checkable) if checkable else None
 
 
-def _check_cited(sentence: _Sentence, judges: Judges, model: Judgement | None) -> SentenceCheck:
-    """What the judges say of a sentence that cites, the model among them where it was asked."""
-    check = SentenceCheck(sentence=sentence.text, citations=sentence.numbers, supported=None)
-    if sentence.invented:
-        return replace(check, supported=False, note="invented", invented=sentence.invented)
-    if not sentence.quoted and not claims(sentence.text):
-        return check
-    (judged,) = judges.checks(sentence.text, [sentence.cited], model)
-    return replace(judged, citations=sentence.numbers)
+class _Marking:
+    """Finds the strips that support each sentence of one answer, and leaves the marks and citations of these."""
+
+    def __init__(
+        self, answer: Answer, judges: Judges, knowledge: Sequence[Strip], shown: Sequence[Strip], sources: Sources
+    ) -> None:
+        self._answer, self._judges, self._shown, self._sources = answer, judges, shown, sources
+        self._places: dict[object, list[Strip]] = {}
+        for strip in knowledge:
+            self._places.setdefault(place_key(strip, sources), []).append(strip)
+        keys = {strip.id: place_key(strip, sources) for strip in knowledge}
+        self._known = {each.number: keys[each.strip_id] for each in answer.citations if each.strip_id in keys}
+        self._new: dict[object, int] = {}
+        self._rests: dict[int, list[Strip]] = {}
+
+    def read(self, text: str, numbers: tuple[int, ...]) -> _Sentence:
+        """The sentence with the strips of the places that its numbers stand for."""
+        keys = dict.fromkeys(self._known[number] for number in numbers if number in self._known)
+        return _Sentence(text, numbers, tuple(_nearest(text, [each for key in keys for each in self._places[key]])))
+
+    def check(self, sentence: _Sentence) -> SentenceCheck:
+        """The check of a sentence, with the marks that it keeps."""
+        text, numbers = sentence.text, sentence.numbers
+        if self._answer.abstained or not (claims(text) or _exact(text, sentence.cited)):
+            return SentenceCheck(sentence=text, citations=numbers, supported=None)
+        check, strips = self._hold(text, sentence.cited, model=sentence.model)
+        found = False
+        if check.supported is False and not self._answer.quoted:
+            near = _nearest(text, self._shown, LEAST_SHARED) if has_subject(text) else []
+            other, elsewhere = self._hold(text, near, FOUND_FROM)
+            found = bool(elsewhere)
+            if found or not numbers:
+                check, strips = other, elsewhere
+        invented = tuple(number for number in numbers if number not in self._known)
+        if self._answer.quoted:
+            kept = numbers
+        elif strips:
+            kept = tuple(dict.fromkeys(self._number(strip, numbers) for strip in strips))[:MOST_MARKS]
+            for strip in strips:
+                self._rests.setdefault(self._number(strip, numbers), []).append(strip)
+        else:
+            kept = tuple(sorted(numbers, key=lambda number: number in invented)[:MOST_MARKS])
+        if check.supported is False and not sentence.cited:
+            check = replace(check, note="invented" if numbers else "nothing shown")
+        dropped = tuple(number for number in numbers if number not in kept)
+        return replace(check, citations=kept, attributed=found, dropped=dropped, invented=invented)
+
+    def marked(self, checks: Sequence[SentenceCheck]) -> Answer:
+        """The answer with the marks of its checks, and with citations of what supports it."""
+        answer, text = self._answer, replace_marks(self._answer.text, checks)
+        cells = {each.citation for each in (*answer.differing, answer.contradicts, *answer.places) if each}
+        places = {number: Place(tuple(dict.fromkeys(strips)), self._sources) for number, strips in self._rests.items()}
+        citations = [
+            places[each.number].cite(each.number) if each.number in places.keys() - cells else each
+            for each in answer.citations
+            if each.number in {*numbers_in(text), *cells}
+        ]
+        citations += [replace(places[number].cite(number), found=True) for number in self._new.values()]
+        return replace(answer, text=text, citations=tuple(citations))
+
+    def _hold(
+        self, text: str, strips: Sequence[Strip], least: float = 0.0, model: Judgement | None = None
+    ) -> tuple[SentenceCheck, list[Strip]]:
+        """The check of a sentence, and the strips that support it, each alone or two together, with at least a score.
+
+        Two count together only where the first has every number and date of the sentence: else any two of a page
+        would say together what neither says.
+        """
+        strips = _exact(text, strips) or strips
+        if not strips:
+            return SentenceCheck(sentence=text, citations=(), supported=False), []
+        checks = zip(self._judges.checks(text, [_texts([each]) for each in strips], model), strips, strict=True)
+        ranked = sorted(checks, key=lambda each: _order(each[0]))
+        if alone := [(check, strip) for check, strip in ranked if _enough(check, least)]:
+            return alone[0][0], [strip for _, strip in (alone[:1] if least else alone)]
+        first = next((strip for check, strip in ranked if not decisive(check.figures)), None)
+        if first and (other := _completing(text, first, strips)):
+            (both,) = self._judges.checks(text, [_texts([first, other])], model)
+            if _enough(both, least):
+                return both, [first, other]
+        best = ranked[0][0]
+        if best.supported is None:
+            return best, []
+        figures = self._judges.figures(text, _texts(strips))
+        note: Literal["figures", "scored"] = "figures" if decisive(figures) else "scored"
+        return replace(best, supported=False, note=note, figures=figures), []
+
+    def _number(self, strip: Strip, numbers: Sequence[int]) -> int:
+        """The number of a strip's place: one of `numbers`, or another of the answer; else the next that is free."""
+        key = place_key(strip, self._sources)
+        known = [number for number, each in self._known.items() if each == key]
+        for number in [*(each for each in known if each in numbers), *known]:
+            return number
+        if key not in self._new:
+            taken = {*numbers_in(self._answer.text), *self._known, *self._new.values()}
+            number = max(self._known, default=0) + 1
+            while number in taken:
+                number += 1
+            self._new[key] = number
+        return self._new[key]
 
 
-def _reached(answer: Answer, known: Collection[str], sources: Mapping[str, Chunk | WebPage]) -> Iterator[Strip]:
+def _texts(strips: Iterable[Strip]) -> Texts:
+    return {strip.id: strip.text for strip in strips}
+
+
+def _exact(sentence: str, strips: Sequence[Strip]) -> list[Strip]:
+    """The strips that have the sentence word for word."""
+    return [strip for strip in strips if literal(sentence, strip.text)]
+
+
+def _nearest(sentence: str, strips: Sequence[Strip], least: float = 0.0) -> list[Strip]:
+    """The strips that may say it, those that share most of its words first; at least the share `least` of them."""
+    shares = [(share_of_words(sentence, strip.text), strip) for strip in strips]
+    return [strip for share, strip in sorted(shares, key=lambda each: -each[0])[:NEAREST] if share >= least]
+
+
+def _enough(check: SentenceCheck, least: float) -> bool:
+    """Whether what a check is of is the sentence's source: surely enough, or since it is there but for the order."""
+    worded = any(each.judge == "words" and each.supported for each in check.judgements)
+    return check.supported is True and (worded or (check.score or 0.0) >= least)
+
+
+def _order(check: SentenceCheck) -> tuple[int, float]:
+    """Those that support come first, then those that nobody could tell of; by score."""
+    return {True: 0, None: 1, False: 2}[check.supported], -(check.score or 0.0)
+
+
+def _completing(sentence: str, first: Strip, strips: Sequence[Strip]) -> Strip | None:
+    """The strip that says most of what `first` leaves out; None where none adds a word."""
+    share = {strip.id: share_of_words(sentence, f"{first.text}\n{strip.text}") for strip in strips}
+    other = max(strips, key=lambda strip: share[strip.id])
+    return other if share[other.id] > share[first.id] else None
+
+
+def _reached(answer: Answer, known: Collection[str], sources: Sources) -> Iterator[Strip]:
     """What is cited beside the `known` strips because a look-up or a list reached it: a row, a line, a whole list."""
     for citation in answer.citations:
         source = sources.get(citation.source_id)
@@ -197,16 +324,3 @@ def _reached(answer: Answer, known: Collection[str], sources: Mapping[str, Chunk
             or list_end(source.text, start, end) == end
         ):
             yield make_strip(source.id, source.text, citation.origin, start, end, None, kept=False)
-
-
-def _read(text: str, numbers: tuple[int, ...], answer: Answer, knowledge: Sequence[Strip]) -> _Sentence:
-    """A sentence with what it cites: a number stands for a text where its strip is one that the answer may rest on."""
-    strips = {strip.id: strip.text for strip in knowledge}
-    known = {each.number: each.strip_id for each in answer.citations if each.strip_id in strips}
-    cited = {known[number]: strips[known[number]] for number in numbers if number in known}
-    return _Sentence(text, numbers, cited, tuple(number for number in numbers if number not in known))
-
-
-def _doubtful(sentence: _Sentence) -> bool:
-    """Whether a model may be asked of it: it claims something with a source, which does not say it word for word."""
-    return bool(sentence.cited) and not sentence.invented and not sentence.quoted and claims(sentence.text)

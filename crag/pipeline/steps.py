@@ -258,9 +258,10 @@ def _guide(state: State, parts: RunContext) -> None:
 def verify(state: State, parts: RunContext) -> State:
     """Every sentence of the answer against the strips it cites, or all that its writer was shown."""
     made = parts.verifier.verify(state["answer"], _knowledge(state), _sources(state), parts.settings)
-    score = faithfulness(made.checks)
-    parts.emit(ev.Verified(checks=made.checks, faithfulness=score, found=made.found, at=parts.now()))
-    return {}
+    if made.answer != state["answer"]:
+        parts.emit(ev.Answered(answer=made.answer, at=parts.now()))
+    parts.emit(ev.Verified(checks=made.checks, faithfulness=faithfulness(made.checks), at=parts.now()))
+    return {"answer": made.answer}
 
 
 def _mark_page(page: WebPage, erases: bool) -> WebPage:

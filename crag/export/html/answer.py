@@ -179,10 +179,9 @@ def _marked(
     sentences = list(locate_checks(whole, checks))
 
     def sentence(check: SentenceCheck, inside: Html, *place: int) -> object:
-        found = [_button(known[number]) for number in check.citations if check.attributed and number in known]
         flag = flag_of(check, set(known))
         said = h.span(flag.kind, title=flag.why)[inside] if flag else inside
-        return said, found and (" ", h.span("keep")[found]), flag and flag.name and (" ", h.span("tag")[flag.name])
+        return said, flag and flag.name and (" ", h.span("tag")[flag.name])
 
     def table(found: QuotedRows, inside: Html, start: int, end: int) -> object:
         return start == found.start and draw_rows(found, answer, _button(found.citation))

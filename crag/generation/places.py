@@ -1,0 +1,149 @@
+"""Numbered sources: a page, and the strips of it that a writer is shown and cites."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from crag.core.types import Chunk, Citation, InjectionSpan, Strip, WebPage
+from crag.generation.citations import build_citation, usable_of
+from crag.text.guard import detect_injection, fence_text, injection_within, mask_injection
+
+Sources = Mapping[str, Chunk | WebPage]
+"""Chunks and web pages by the ids that strips have of them."""
+
+MOST_PLACES = 8
+"""Numbered sources that a writer is shown at most."""
+CHARS_A_TOKEN = 3.2
+"""Fewer than English text has, so that what is counted here fits the model's own count too."""
+APART = " … "
+"""Stands between two strips that do not touch."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """A numbered source: strips of one page or web page, the best first."""
+
+    strips: tuple[Strip, ...]
+    sources: Sources
+
+    @property
+    def best(self) -> Strip:
+        return self.strips[0]
+
+    @property
+    def source(self) -> Chunk | WebPage | None:
+        return self.sources.get(self.best.source_id)
+
+    @property
+    def narrow(self) -> Place:
+        """Its best strip alone."""
+        return replace(self, strips=self.strips[:1])
+
+    @property
+    def text(self) -> str:
+        """The words of the strips in reading order, with " … " for what lies between two of them."""
+        return "".join(lead + said for lead, said, _ in self._parts())
+
+    def fenced(self, **marks: object) -> str:
+        """As a writer reads it: between tags, with what its sources say to a model marked."""
+        text, spans = "", list[InjectionSpan]()
+        for lead, said, strip in self._parts():
+            text += lead
+            source = self.sources.get(strip.source_id)
+            start = strip.end - len(said)
+            own = injection_within(source.text, start, strip.end) if source else detect_injection(said)
+            spans += [replace(each, start=each.start + len(text), end=each.end + len(text)) for each in own]
+            text += said
+        return fence_text("source", text, spans, **marks, place=place_of(self.source))
+
+    def cite(self, number: int) -> Citation:
+        """The citation of all its strips; page and address are those of the best one."""
+        made = [
+            build_citation(number, each, self.sources.get(each.source_id), 0, len(each.text)) for each in self.strips
+        ]
+        sure = [each.recognised for each in made if each.recognised is not None]
+        rects = tuple(dict.fromkeys(rect for each in made for rect in each.rects))
+        return replace(made[0], quote=self.text, rects=rects, recognised=min(sure, default=None))
+
+    def _parts(self) -> Iterator[tuple[str, str, Strip]]:
+        """For each strip what parts it from the one before, and those of its words that were not said before it."""
+        before, end = "", 0
+        for strip in sorted(self.strips, key=self._start):
+            start, source = self._start(strip), self.sources.get(strip.source_id)
+            lead, said = "", strip.text
+            if before and start < end:
+                said = said[end - start :]
+            elif before:
+                between = (
+                    source.text[strip.start - (start - end) : strip.start] if source and before == source.id else " "
+                )
+                apart = between.strip() or (start - end > 1 and before != strip.source_id)
+                lead = APART if apart else between or " "
+            if said:
+                yield lead, said, strip
+                before, end = strip.source_id, start + len(strip.text)
+
+    def _start(self, strip: Strip) -> int:
+        """Where a strip begins on its page."""
+        source = self.sources.get(strip.source_id)
+        return strip.start + (source.start if isinstance(source, Chunk) else 0)
+
+
+def group_strips(
+    knowledge: Sequence[Strip],
+    sources: Sources,
+    tokens: int | None = None,
+    *,
+    first: Strip | None = None,
+    most: int = MOST_PLACES,
+) -> list[Place]:
+    """The best strips that fit into `tokens` with their tags, as at most `most` places, ordered by their best strips.
+
+    `first` stands before all, whatever its score. A strip that is longer than all the room is cut, and alone.
+    """
+    usable, _ = usable_of([strip for strip in knowledge if strip is not first])
+    ranked = sorted(usable, key=lambda strip: -(strip.score if strip.score is not None else 0.0))
+    groups: dict[object, list[Strip]] = {}
+    room = None if tokens is None else int(tokens * CHARS_A_TOKEN)
+    for strip in [first, *ranked] if first else ranked:
+        key = place_key(strip, sources)
+        if key not in groups and len(groups) == most:
+            continue
+        if room is not None:
+            tags = (
+                ""
+                if key in groups
+                else fence_text("source", "", number=most, place=place_of(sources.get(strip.source_id)))
+            )
+            left = room - len(tags) - len(APART)
+            if left < len(strip.text):
+                if groups:
+                    break
+                text = f"{strip.text[:left]} …"
+                strip = replace(strip, text=text, end=strip.start + len(text))
+            room = left - len(strip.text)
+        groups.setdefault(key, []).append(strip)
+    return [Place(tuple(strips), sources) for strips in groups.values()]
+
+
+def place_key(strip: Strip, sources: Sources) -> object:
+    """What strips of one place have in common: a document's page, or a source of which no page is known."""
+    source = sources.get(strip.source_id)
+    if isinstance(source, Chunk) and source.page:
+        return source.document_id, source.page, source.place
+    return strip.source_id
+
+
+def place_of(source: Chunk | WebPage | None) -> str:
+    """Title, page and heading of a source, as a mark of its tag: without what could close it, or speaks to a model."""
+    match source:
+        case Chunk():
+            heading = source.context.removeprefix(source.title).lstrip(" ›").partition("\n")[0]
+            place = ", ".join(dict.fromkeys(filter(None, (source.title, source.where, heading))))
+        case WebPage():
+            place = f"web page: {source.title}"
+        case None:
+            place = "unknown"
+    return " ".join(mask_injection(re.sub(r"[\"<>\s]+", " ", place)).split())[:160].strip()
