@@ -332,9 +332,10 @@ class QuotedAnswer:
     unnamed: int = 0
 
 
-Remark = Literal["cut", "overlong", "looped", "other language"]
+Remark = Literal["cut", "overlong", "looped", "other language", "no answer"]
 """What is to be said of a model's reply: it ended at its length, went on beyond it, repeated itself without end (of
-which one copy is kept), or is in another language than the question."""
+which one copy is kept), is in another language than the question, or said that there is no answer, where one is quoted
+all the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -348,7 +349,7 @@ class Answer:
     in tables ended; empty where none was made. `contradicts`: the cell that was looked up, where it gives another
     amount than the model does. `calculation`: what the question wants worked out, which is then the short answer.
     `confidence` 0..1: how likely it is right, of an abstaining one how likely what was held back is; None where that is
-    not known.
+    not known. Of a written one it is that of the quotes in its place times the share of its sentences that hold.
     """
 
     text: str

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from urllib.parse import quote, urlsplit
 
-from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, SentenceCheck, Strip, WebPage
 from crag.generation.citations import MARK, locate_checks
@@ -14,6 +13,7 @@ from crag.generation.places import Place
 from crag.messages.answers import (
     brief_text,
     conflict_sentences,
+    doubt_sentences,
     flag_text,
     footnote_notes,
     handed_sentence,
@@ -22,10 +22,8 @@ from crag.messages.answers import (
 )
 from crag.messages.wording import (
     context_text,
-    failure_sentence,
     outcome_sentence,
     scope_text,
-    unnamed_sentence,
     weighed_sentence,
 )
 from crag.text.addresses import ADDRESS, JOINER, UNFINISHED, break_addresses
@@ -61,10 +59,8 @@ def turn(trace: Trace, label: str = "") -> str:
     `label` stands before the footnotes' numbers, so that those of several runs stay apart.
     """
     blocks = [f"## {escape_markdown(trace.question)}", *_about(trace), *_answer(trace, label)]
-    if outcome := outcome_sentence(trace):
-        blocks.append(f"*{escape_markdown(outcome)}*")
-    if weighed := weighed_sentence(trace):
-        blocks.append(f"*{escape_markdown(weighed)}*")
+    said = (low_confidence_sentence(trace), outcome_sentence(trace), weighed_sentence(trace))
+    blocks += [f"*{escape_markdown(each)}*" for each in said if each]
     if trace.answer and trace.answer.citations:
         blocks.append("\n".join(_footnote(citation, label) for citation in trace.answer.citations))
     return "\n\n".join(blocks) + "\n"
@@ -230,7 +226,7 @@ def closing(trace: Trace) -> str:
     if answer is None or answer.abstained:
         return ""
     lines = [f"[{each.number}] {place(each)}" for each in answer.citations]
-    lines += [f"*{escape_markdown(said)}*" for said in _doubts(trace, answer)]
+    lines += [f"*{escape_markdown(said)}*" for said in doubt_sentences(trace)]
     return _RULE + "  \n".join(lines) if lines else ""
 
 
@@ -239,16 +235,3 @@ def extract_answer(message: str) -> str:
     opened = _OPENED.match(message)
     said = opened.group(1) if opened else message.partition(_RULE)[0]
     return " ".join(MARK.sub("", _ESCAPED.sub("", said)).split())
-
-
-def _doubts(trace: Trace, answer: Answer) -> Iterator[str]:
-    yield from (failure_sentence(each, name_in_sentence) for each in trace.failures if each.instead == "quotes")
-    if answer.unnamed:
-        yield unnamed_sentence(answer.unnamed)
-    if answer.low_confidence:
-        yield low_confidence_sentence(trace)
-    known = {each.number for each in answer.citations}
-    for check in trace.checks:
-        if flag := flag_text(check, known):
-            yield f"{flag[0].upper()}{flag[1:]}: {check.sentence}"
-    yield from conflict_sentences(answer)

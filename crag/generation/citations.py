@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Citation, FromWeb, Rect, SentenceCheck, Strip, WebPage
@@ -12,6 +12,17 @@ from crag.text.sentences import STOPS, sentences
 
 MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 """[1], and [1, 2] as models write it."""
+_ONE = r"(?:sources?)?[\s:]{0,2}\^?\d{1,3}(?:\s?[-–—]\s?\d{1,9})?(?:,\s?p(?:age|\.)\s?\d{1,4})?"
+_MORE = rf"(?:\s{{0,2}}(?:[,;&]|and)\s{{0,2}}{_ONE})*+"
+_WRITTEN_MARK = re.compile(
+    rf"[\[【]\s?{_ONE}{_MORE}(?:†[^\]】\n]{{0,40}})?\s?[\]】]|\((?=source){_ONE}{_MORE}\s?\)", re.IGNORECASE
+)
+"""All that models write: [^1], [1-3], 【1†L4】, [source 1], (Sources 1 and 2), [1, page 4]."""
+_RANGE = re.compile(r"(?<![\d.])(?:p(?:age|\.)\s?\d+|(\d{1,3})(?:\s?[-–—]\s?(\d{1,9}))?)", re.IGNORECASE)
+LARGEST = 999
+"""The largest number of a mark."""
+WIDEST = 8
+"""So many numbers a range of marks stands for at most."""
 # Blanks are matched from the first of a run on, so that a long run is looked at once.
 _MARKS = re.compile(rf"(?:(?<!\s)\s*+{MARK.pattern})+")
 _LEADING_MARKS = re.compile(rf"(?:\s*{MARK.pattern})+[.!?]?")
@@ -28,6 +39,23 @@ def quotable(text: str) -> str:
     words = _LEADERS.sub(" – ", re.sub(r"^\s*[-–•*▪]\s+", "", text))
     words = _NUMBERED.sub(r" (\1) ", words)
     return MARK.sub(r"(\1)", " ".join(words.split()))
+
+
+def read_marks(text: str, number: Callable[[int], int] = int) -> str:
+    """The text with each mark in one of the forms that models write as [n], a mark a number, given by `number`.
+
+    A range that is too wide to be one of sources is its last number, which stands for nothing.
+    """
+
+    def rewrite(mark: re.Match[str]) -> str:
+        given: list[int] = []
+        for first, last in _RANGE.findall(mark.group().partition("†")[0]):
+            if first:
+                start, end = int(first), int(last or first)
+                given += range(start, end + 1) if 0 <= end - start < WIDEST else [min(end, LARGEST)]
+        return "".join(f"[{each}]" for each in dict.fromkeys(map(number, given)))
+
+    return _WRITTEN_MARK.sub(rewrite, text)
 
 
 def with_mark(text: str, number: int) -> str:

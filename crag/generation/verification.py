@@ -6,24 +6,31 @@ import contextvars
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Judgement, SentenceCheck, Strip, Verification
 from crag.evaluation.refinement import make_strip
-from crag.generation.citations import literal, numbers_in, replace_marks, split_cited_sentences
+from crag.generation.citations import MARK, literal, numbers_in, read_marks, replace_marks, split_cited_sentences
 from crag.generation.judges import Judges, Texts, decisive, has_subject, model_judgement, share_of_words
 from crag.generation.lists import LABELLED, VALUED, list_end
 from crag.generation.places import Place, Sources, group_strips, place_key
+from crag.text.sentences import sentences
 
 _SPAN = re.compile(r"(\d{1,9})-(\d{1,9})")
 """Ends the id of a strip: where it stands in its source."""
 _LEAD_IN_WORDS = 14
 """A longer line that ends with a colon may say something itself."""
 
-_HEADING = re.compile(r"#{1,6}\s|(?P<bold>\*\*|__)[^*_]{1,80}(?P=bold)[:.]?$")
+_MARKUP = " \t\"'“”‘’()*_`#>|-•–"
+_HEADING = re.compile(r"\s*#{1,6}\s")
+_ASKS = re.compile(
+    r"(?:wh(?:at|ich|o|en|ere|y)|how|is|are|was|were|do|does|did|can|could|would|will|shall|should|may|have|has)\b",
+    re.I,
+)
+_NO_ANSWER = re.compile(r"\W*+(?:NO ANSWER\b|(?i:no answer)(?=[^\S\n]*(?:[^\w\s]|\n|$)))")
 _SAYS = (
     r"(?:say|state|mention|tell|specify|provide|give|contain|include|answer|address|cover|describe|explain|indicate)"
 )
@@ -33,7 +40,7 @@ _TEXTS = (
 )
 _NOT = r"(?:do(?:es)?\s+not|do(?:es)?n['’]t|did\s+not|didn['’]t|never)"
 _SILENT = re.compile(
-    rf"(?:(?:unfortunately|sorry|however|but),?\s+)?(?:"
+    rf"(?:(?:unfortunately|(?:i['’]?m\s+|i\s+am\s+)?sorry|however|but),?\s+){{0,3}}(?:"
     rf"(?:(?:the|these|those|your|my|none\s+of\s+the)\s+)?{_TEXTS}\s+(?:{_NOT}\s+(?:\w+ly\s+)?)?{_SAYS}s?\b"
     rf"|there\s+(?:is|are|was|were)\s+no\s+(?:(?:further|other|more|specific|direct|explicit)\s+)?"
     rf"(?:information|mention|answer|data|details?|evidence|sources?|passages?)\b"
@@ -54,25 +61,37 @@ _MANNERS = re.compile(
     r"(?:hello|hi|hey|dear\s+\w+|greetings|good\s+(?:morning|afternoon|evening)|sure|certainly|of\s+course|absolutely|"
     r"thanks?(?:\s+you)?(?:\s+for\s+(?:your|the)\s+question)?|you['’]?(?:re|\s+are)\s+welcome|great\s+question|sorry|"
     r"(?:i\s+)?hope\s+(?:this|that|it)\s+helps?|(?:please\s+)?let\s+me\s+know\s+if\s+.{0,60}|"
+    r"please\s+(?:provide|give|share|check|consult|rephrase|clarify)\b.{0,80}|"
     r"(?:please\s+)?feel\s+free\s+to\s+ask.{0,40}|(?:i['’]?m|i\s+am)\s+(?:happy|glad)\s+to\s+help)(?:\s+there)?[\s.!,]*$",
     re.IGNORECASE,
 )
 
 
 def claims(sentence: str) -> bool:
-    """Whether a sentence says something of what was asked about: one that does needs a source.
+    """Whether a sentence says something of what was asked about, whatever its Markdown: one that does needs a source.
 
-    A greeting, a question, a heading, a line that leads in what follows, and that the sources do not say something
-    claim nothing. What says more beside that, as with "but", claims it.
+    A greeting, a question, a heading or line that leads in what follows, and that the sources do not say something
+    claim nothing. What says more beside that, as with "but", or has a figure, claims it.
     """
-    bare = sentence.strip(" \t\"'“”‘’()*-•–")
-    if not any(letter.isalnum() for letter in bare) or bare.endswith("?"):
+    bare = sentence.strip(_MARKUP)
+    if not any(letter.isalnum() for letter in bare) or _MANNERS.match(bare) or _silent(bare):
         return False
-    if _HEADING.match(sentence.strip()) or _MANNERS.match(bare):
-        return False
-    if sentence.rstrip(" *_").endswith(":"):
-        return len(bare.split()) > _LEAD_IN_WORDS or any(letter.isdigit() for letter in bare)
-    return not _silent(bare)
+    if any(letter.isdigit() for letter in bare):
+        return True
+    if _HEADING.match(sentence) or bare.endswith(":"):
+        return len(bare.split()) > _LEAD_IN_WORDS
+    return not (bare.endswith("?") and _ASKS.match(bare))
+
+
+def abstains(reply: str, *, ended: bool = True) -> bool:
+    """Whether a model's reply, or what is whole of one that has not `ended`, gives no answer.
+
+    No sentence claims anything, or it says NO ANSWER and cites nothing.
+    """
+    spans = sentences(reply) if ended else sentences(reply)[:-1]
+    if _NO_ANSWER.match(reply) and not MARK.search(reply):
+        return True
+    return not any(claims(sentence) for start, end in spans for sentence, _ in split_cited_sentences(reply[start:end]))
 
 
 def _silent(sentence: str) -> bool:
@@ -96,17 +115,12 @@ MOST_MARKS = 2
 """Citation marks that a sentence keeps."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Sentence:
-    """A sentence of the answer, the numbers that it cites, and the strips of their places that are nearest to it.
+_AND = re.compile(r"[;,]?\s(?:and|but|while|whereas)\s|;\s")
+_HALF = 4
+"""Words that one half of a sentence has at least."""
 
-    `model`: what a model says of these.
-    """
-
-    text: str
-    numbers: tuple[int, ...]
-    cited: tuple[Strip, ...]
-    model: Judgement | None = None
+_Held = tuple[SentenceCheck, Sequence[Strip]]
+"""The check of a sentence, and the strips that support it: none where nothing does."""
 
 
 class CitationVerifier:
@@ -139,29 +153,30 @@ class CitationVerifier:
         support it stay. `supported` is None for what claims nothing, and where nobody could tell. Quotes keep their
         marks. What a look-up or a list reached may be cited, too.
         """
+        answer = answer if answer.quoted else replace(answer, text=read_marks(answer.text))
         knowledge = [*knowledge, *_reached(answer, {strip.id for strip in knowledge}, sources)]
         shown = [strip for place in group_strips(knowledge, sources, settings.answer_context) for strip in place.strips]
         marking = _Marking(answer, Judges(self._evaluator, knowledge, sources), knowledge, shown, sources)
-        sentences = self._asked([marking.read(*each) for each in split_cited_sentences(answer.text)])
+        sentences = split_cited_sentences(answer.text)
         checks = []
-        for each in sentences:
+        for (text, numbers), model in zip(sentences, self._asked(sentences, marking), strict=True):
             self._check()
-            checks.append(marking.check(each))
+            checks.append(marking.check(text, numbers, model))
         return Verification(checks=tuple(checks), answer=answer if answer.quoted else marking.marked(checks))
 
-    def _asked(self, sentences: Sequence[_Sentence]) -> list[_Sentence]:
-        """The sentences with what the model says of those that cite: side by side, where each is a call."""
+    def _asked(self, sentences: Sequence[tuple[str, tuple[int, ...]]], marking: _Marking) -> list[Judgement | None]:
+        """What the model says of each that claims something with a source: side by side, where each is a call."""
         model = self._model
         if model is None:
-            return [*sentences]
+            return [None] * len(sentences)
 
-        def ask(each: _Sentence) -> _Sentence:
-            if not each.cited or _exact(each.text, each.cited) or not claims(each.text):
-                return each
-            return replace(each, model=model_judgement(model, each.text, _texts(each.cited)))
+        def ask(text: str, *numbers: int) -> Judgement | None:
+            cited = marking.cited(text, numbers)
+            asks = cited and claims(text) and not _exact(text, cited)
+            return model_judgement(model, text, _texts(cited)) if asks else None
 
         with ThreadPoolExecutor(AT_ONCE if model.calls_models else 1, "check") as threads:
-            made = [threads.submit(contextvars.copy_context().run, ask, each) for each in sentences]
+            made = [threads.submit(contextvars.copy_context().run, ask, text, *numbers) for text, numbers in sentences]
             return [each.result() for each in made]
 
 
@@ -180,64 +195,63 @@ class _Marking:
     def __init__(
         self, answer: Answer, judges: Judges, knowledge: Sequence[Strip], shown: Sequence[Strip], sources: Sources
     ) -> None:
-        self._answer, self._judges, self._shown, self._sources = answer, judges, shown, sources
-        self._places: dict[object, list[Strip]] = {}
-        for strip in knowledge:
-            self._places.setdefault(place_key(strip, sources), []).append(strip)
-        keys = {strip.id: place_key(strip, sources) for strip in knowledge}
-        self._known = {each.number: keys[each.strip_id] for each in answer.citations if each.strip_id in keys}
-        self._new: dict[object, int] = {}
-        self._rests: dict[int, list[Strip]] = {}
+        self._answer, self._judges, self._knowledge, self._shown = answer, judges, knowledge, shown
+        self._sources = sources
+        self._keys = {strip.id: place_key(strip, sources) for strip in knowledge}
+        known = [each for each in answer.citations if each.strip_id in self._keys]
+        self._places = {each.number: self._keys[each.strip_id] for each in known}
+        self._rests: dict[int, dict[str, Strip]] = {}
 
-    def read(self, text: str, numbers: tuple[int, ...]) -> _Sentence:
-        """The sentence with the strips of the places that its numbers stand for."""
-        keys = dict.fromkeys(self._known[number] for number in numbers if number in self._known)
-        return _Sentence(text, numbers, tuple(_nearest(text, [each for key in keys for each in self._places[key]])))
+    def cited(self, text: str, numbers: Sequence[int]) -> list[Strip]:
+        """The strips of the places that the numbers stand for, those nearest to the sentence first."""
+        keys = {self._places[number] for number in numbers if number in self._places}
+        return _nearest(text, [strip for strip in self._knowledge if self._keys[strip.id] in keys])
 
-    def check(self, sentence: _Sentence) -> SentenceCheck:
+    def check(self, text: str, numbers: tuple[int, ...], model: Judgement | None) -> SentenceCheck:
         """The check of a sentence, with the marks that it keeps."""
-        text, numbers = sentence.text, sentence.numbers
-        if self._answer.abstained or not (claims(text) or _exact(text, sentence.cited)):
+        cited = self.cited(text, numbers)
+        if self._answer.abstained or not (claims(text) or _exact(text, cited)):
             return SentenceCheck(sentence=text, citations=numbers, supported=None)
-        check, strips = self._hold(text, sentence.cited, model=sentence.model)
+        invented = tuple(number for number in numbers if number not in self._places)
+        check, strips = self._hold(text, cited, 0.0, model)
         found = False
         if check.supported is False and not self._answer.quoted:
             near = _nearest(text, self._shown, LEAST_SHARED) if has_subject(text) else []
-            other, elsewhere = self._hold(text, near, FOUND_FROM)
-            found = bool(elsewhere)
-            if found or not numbers:
-                check, strips = other, elsewhere
-        invented = tuple(number for number in numbers if number not in self._known)
-        if self._answer.quoted:
-            kept = numbers
-        elif strips:
-            kept = tuple(dict.fromkeys(self._number(strip, numbers) for strip in strips))[:MOST_MARKS]
-            for strip in strips:
-                self._rests.setdefault(self._number(strip, numbers), []).append(strip)
-        else:
-            kept = tuple(sorted(numbers, key=lambda number: number in invented)[:MOST_MARKS])
-        if check.supported is False and not sentence.cited:
+            other = self._hold(text, near, FOUND_FROM)
+            if found := bool(other[1]) or not numbers:
+                check, strips = other
+        if check.supported is False and not cited:
             check = replace(check, note="invented" if numbers else "nothing shown")
+        kept = numbers if self._answer.quoted else sorted(numbers, key=lambda number: number in invented)[:MOST_MARKS]
+        if strips and not self._answer.quoted:
+            kept = [self._number(strip) for strip in strips][:MOST_MARKS]
+        kept = tuple(dict.fromkeys(kept))
         dropped = tuple(number for number in numbers if number not in kept)
+        found = found and bool(strips)
         return replace(check, citations=kept, attributed=found, dropped=dropped, invented=invented)
 
     def marked(self, checks: Sequence[SentenceCheck]) -> Answer:
-        """The answer with the marks of its checks, and with citations of what supports it."""
-        answer, text = self._answer, replace_marks(self._answer.text, checks)
-        cells = {each.citation for each in (*answer.differing, answer.contradicts, *answer.places) if each}
-        places = {number: Place(tuple(dict.fromkeys(strips)), self._sources) for number, strips in self._rests.items()}
-        citations = [
-            places[each.number].cite(each.number) if each.number in places.keys() - cells else each
-            for each in answer.citations
-            if each.number in {*numbers_in(text), *cells}
-        ]
-        citations += [replace(places[number].cite(number), found=True) for number in self._new.values()]
-        return replace(answer, text=text, citations=tuple(citations))
+        """The answer with the marks of its checks, citations of what supports it, and a confidence by their share.
 
-    def _hold(
-        self, text: str, strips: Sequence[Strip], least: float = 0.0, model: Judgement | None = None
-    ) -> tuple[SentenceCheck, list[Strip]]:
-        """The check of a sentence, and the strips that support it, each alone or two together, with at least a score.
+        Of low confidence is one with a sentence that nothing supports.
+        """
+        answer, text, share = self._answer, replace_marks(self._answer.text, checks), faithfulness(checks)
+        cells = {each.citation for each in (*answer.differing, answer.contradicts, *answer.places) if each}
+        own = {each.number: each for each in answer.citations if each.number in {*numbers_in(text), *cells}}
+        for number, strips in self._rests.items():
+            if number not in cells:
+                cited = Place(tuple(strips.values()), self._sources).cite(number)
+                own[number] = replace(cited, found=number not in own)
+        return replace(
+            answer,
+            text=text,
+            citations=tuple(own.values()),
+            confidence=None if share is None or answer.confidence is None else share * answer.confidence,
+            low_confidence=answer.low_confidence or (share is not None and share < 1),
+        )
+
+    def _hold(self, text: str, strips: Sequence[Strip], least: float, model: Judgement | None = None) -> _Held:
+        """Holds a sentence against each strip alone, against two, and by halves; `least` is the score it wants.
 
         Two count together only where the first has every number and date of the sentence: else any two of a page
         would say together what neither says.
@@ -245,35 +259,52 @@ class _Marking:
         strips = _exact(text, strips) or strips
         if not strips:
             return SentenceCheck(sentence=text, citations=(), supported=False), []
-        checks = zip(self._judges.checks(text, [_texts([each]) for each in strips], model), strips, strict=True)
-        ranked = sorted(checks, key=lambda each: _order(each[0]))
-        if alone := [(check, strip) for check, strip in ranked if _enough(check, least)]:
-            return alone[0][0], [strip for _, strip in (alone[:1] if least else alone)]
+        ranked = self._ranked(text, strips, model)
+        best = ranked[0][0]
+        alone: dict[object, Strip] = {}
+        for check, strip in ranked:
+            if _enough(check, least):
+                alone.setdefault(self._keys[strip.id], strip)
+        if alone:
+            return best, [*alone.values()][: 1 if least else MOST_MARKS]
         first = next((strip for check, strip in ranked if not decisive(check.figures)), None)
         if first and (other := _completing(text, first, strips)):
             (both,) = self._judges.checks(text, [_texts([first, other])], model)
             if _enough(both, least):
                 return both, [first, other]
-        best = ranked[0][0]
+        halves = [self._ranked(half, strips)[0] for half in _halves(text)]
+        if halves and all(_enough(check, least) for check, _ in halves):
+            score = min(check.score or 0.0 for check, _ in halves)
+            return replace(best, supported=True, score=score, note="scored", figures=()), [each for _, each in halves]
         if best.supported is None:
             return best, []
         figures = self._judges.figures(text, _texts(strips))
         note: Literal["figures", "scored"] = "figures" if decisive(figures) else "scored"
         return replace(best, supported=False, note=note, figures=figures), []
 
-    def _number(self, strip: Strip, numbers: Sequence[int]) -> int:
-        """The number of a strip's place: one of `numbers`, or another of the answer; else the next that is free."""
-        key = place_key(strip, self._sources)
-        known = [number for number, each in self._known.items() if each == key]
-        for number in [*(each for each in known if each in numbers), *known]:
-            return number
-        if key not in self._new:
-            taken = {*numbers_in(self._answer.text), *self._known, *self._new.values()}
-            number = max(self._known, default=0) + 1
-            while number in taken:
-                number += 1
-            self._new[key] = number
-        return self._new[key]
+    def _ranked(
+        self, text: str, strips: Sequence[Strip], model: Judgement | None = None
+    ) -> list[tuple[SentenceCheck, Strip]]:
+        """The check against each strip alone, the surest support first."""
+        checks = self._judges.checks(text, [_texts([each]) for each in strips], model)
+        return sorted(zip(checks, strips, strict=True), key=lambda each: _order(each[0]))
+
+    def _number(self, strip: Strip) -> int:
+        """The number of a strip's place: the answer's, or the next that is free."""
+        key, taken = self._keys[strip.id], {*self._places, *numbers_in(self._answer.text)}
+        known = (number for number, each in self._places.items() if each == key)
+        number = next(known, None) or next(each for each in range(1, len(taken) + 2) if each not in taken)
+        self._places[number] = key
+        self._rests.setdefault(number, {})[strip.id] = strip
+        return number
+
+
+def _halves(sentence: str) -> tuple[str, ...]:
+    """What stands before and behind the "and" nearest to the middle, where each says something; else nothing."""
+    middle = len(sentence) // 2
+    cut = min(_AND.finditer(sentence), key=lambda each: abs(each.start() - middle), default=None)
+    halves = (sentence[: cut.start()], sentence[cut.end() :]) if cut else ()
+    return halves if all(has_subject(half) and len(half.split()) >= _HALF for half in halves) else ()
 
 
 def _texts(strips: Iterable[Strip]) -> Texts:

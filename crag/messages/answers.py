@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal
 
-from crag.core.model_ids import about
+from crag.core.model_ids import about, name_in_sentence
 from crag.core.protocols import OWN
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Calculation, Citation, FigureCheck, Judgement, SentenceCheck
-from crag.messages.wording import recognised_text, unnamed_sentence, web_origin
+from crag.messages.wording import failure_sentence, recognised_text, unnamed_sentence, web_origin
 from crag.text.formats import count, format_score, join_names
 
 Name = Callable[[str], str]
@@ -27,23 +27,27 @@ LOW_CONFIDENCE = "Low confidence"
 NOT_FOUND = "Not found in your documents"
 """Said of an abstention."""
 
+_SAID = 80
+"""Characters of a sentence that are said of it."""
+_NAMED = 3
+"""Figures that are named."""
 _JUDGES = {"words": "the words", "figures": "the figures", "evaluator": "the local evaluator", "model": "the model"}
 
 
 def confidence_text(trace: Trace) -> str:
-    """Where a run's answer is quoted from and how likely it is right, or that there is none; empty of a written answer.
+    """How likely a run's answer is right, where a quote is from, or that there is none; empty where nothing is known.
 
     How likely it is right is left out where the answer is of low confidence for another reason.
     """
     answer = trace.answer
     if answer is None or answer.abstained:
         return NOT_FOUND
+    known = "" if answer.confidence is None or weakness_text(trace) else f" {format_score(answer.confidence)}"
     if not answer.quoted or not answer.citations:
-        return LOW_CONFIDENCE if answer.low_confidence else ""
+        return f"{LOW_CONFIDENCE}{known}" if answer.low_confidence else known and f"Confidence{known}"
     first = answer.citations[0]
     page = f"p. {first.page}" if first.page else "the web"
     where = f"uoted from {first.place or page}"
-    known = "" if answer.confidence is None or weakness_text(trace) else f" {format_score(answer.confidence)}"
     if answer.low_confidence:
         return f"{LOW_CONFIDENCE}{known} · q{where}"
     return f"Q{where}{known and f' · confidence{known}'}"
@@ -66,6 +70,10 @@ def weakness_text(trace: Trace) -> str:
     answer = trace.answer
     if answer is None or answer.abstained or not answer.low_confidence:
         return ""
+    if unsupported := unsupported_text(trace):
+        return unsupported
+    if "no answer" in answer.remarks:
+        return "the language model found no answer; the closest passage is quoted"
     if answer.unnamed:
         return unnamed_sentence(answer.unnamed)
     if trace.action is Action.INCORRECT and not trace.kept("external"):
@@ -93,9 +101,38 @@ def weakness_text(trace: Trace) -> str:
     )
 
 
+def unsupported_text(trace: Trace) -> str:
+    """How many sentences of a written answer nothing supports, and what to check: a part of a sentence, or nothing."""
+    failed = [check for check in trace.checks if check.supported is False]
+    if not failed or trace.answer is None or trace.answer.quoted:
+        return ""
+    checked = count(sum(check.supported is not None for check in trace.checks), "sentence")
+    missing = dict.fromkeys(figure.text for figure in remarkable(failed)) or [f"“{failed[0].sentence[:_SAID]}”"]
+    return f"nothing found supports {len(failed)} of {checked}: check {join_names([*missing][:_NAMED])}"
+
+
 def low_confidence_sentence(trace: Trace) -> str:
-    """That a run's answer is of low confidence, and what to do."""
-    return f"{confidence_text(trace)}. Check the cited pages."
+    """That a run's answer is of low confidence, why, and what to do; empty of another one."""
+    if trace.answer is None or trace.answer.abstained or not trace.answer.low_confidence:
+        return ""
+    said = filter(None, (confidence_text(trace), weakness_text(trace).rstrip(".")))
+    return f"{'; '.join(said)}. Check the cited pages."
+
+
+def doubt_sentences(trace: Trace) -> list[str]:
+    """What is doubtful of a run's answer, for who reads it as text."""
+    answer = trace.answer
+    if answer is None:
+        return []
+    said = [failure_sentence(each, name_in_sentence) for each in trace.failures if each.instead == "quotes"]
+    said += filter(None, (unnamed_sentence(answer.unnamed), low_confidence_sentence(trace)))
+    known = {each.number for each in answer.citations}
+    for check in trace.checks:
+        if flag := flag_text(check, known):
+            said.append(f"{flag[0].upper()}{flag[1:]}: {check.sentence}")
+    if moved := attributed_sentence(trace.checks):
+        said.append(f"{moved}.")
+    return [*said, *conflict_sentences(answer)]
 
 
 def fault_of(check: SentenceCheck, known: Collection[int]) -> Fault:
@@ -121,7 +158,15 @@ def check_sentence(check: SentenceCheck, name: Name = str) -> str:
         return f"scored by {name(check.by)}"
     said = {"scored": "", "nothing shown": NOTHING_SHOWN, "figures": _figures(check)}.get(check.note, check.note)
     judged = _format_judgements(check.judgements, name) if check.note != "quoted" else ""
-    return "; ".join(filter(None, (f"{FOUND}, {said}".rstrip(", ") if check.attributed else said, judged)))
+    return "; ".join(filter(None, (_moved(check), said, judged)))
+
+
+def _moved(check: SentenceCheck) -> str:
+    """Which marks of a sentence its check took out, and where it found it."""
+    taken, stands = (join_names([f"[{number}]" for number in each]) for each in (check.dropped, check.citations))
+    if check.attributed:
+        return f"cited {taken}, stands in {stands}" if taken else FOUND
+    return f"{taken} taken out" if taken else ""
 
 
 def flag_text(check: SentenceCheck, known: Collection[int]) -> str:
@@ -161,10 +206,10 @@ def objection_sentence(check: SentenceCheck, name: Name = str) -> str:
 
 
 def attributed_sentence(checks: Sequence[SentenceCheck]) -> str:
-    """How many sentences cited nothing and what came of them; empty where each cites or claims nothing."""
-    found = sum(check.attributed for check in checks)
+    """How many sentences cited nothing and what came of them, and which marks were changed; empty of neither."""
+    found = sum(check.attributed and not check.dropped for check in checks)
     nothing = sum(check.note == "nothing shown" for check in checks)
-    parts = []
+    parts = [f"“{check.sentence[:_SAID]}”: {_moved(check)}" for check in checks if check.dropped]
     if found:
         its = "its source was" if found == 1 else "their sources were"
         parts.append(f"{count(found, 'sentence')} cited nothing: {its} {FOUND}")

@@ -170,6 +170,8 @@ def remark_sentence(remark: Remark) -> str:
             return "The model repeated itself without end: it was cut, and what it repeated stands here once."
         case "other language":
             return "The answer is in another language than the question."
+        case "no answer":
+            return "The language model found no answer; the closest passage is quoted."
 
 
 def unread_sentence(problem: Unread) -> str:

@@ -230,13 +230,12 @@ def answer(state: State, parts: RunContext) -> State:
     for piece in parts.generator.answer(state["question"], knowledge, sources, settings):
         parts.check()
         if isinstance(piece, Answer):
-            whole = piece
-            break
-        parts.emit(ev.Token(text=piece, at=parts.now()))
+            whole = finish(piece, decision, knowledge, settings)
+            parts.emit(ev.Answered(answer=whole, at=parts.now()))
+        else:
+            parts.emit(ev.Token(text=piece, at=parts.now()))
     if whole is None:
         raise ReplyError("The answer ended before it was complete.", "Ask again.")
-    whole = finish(whole, decision, knowledge, settings)
-    parts.emit(ev.Answered(answer=whole, at=parts.now()))
     if whole.abstained or lacks_support(decision, knowledge):
         _guide(state, parts)
     return {"answer": whole}

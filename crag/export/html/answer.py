@@ -144,7 +144,9 @@ def _quoted(whole: Answer, trace: Trace) -> Html:
     if not whole.instead_of:
         return Html()
     said = f"{maker(whole.instead_of)} failed."
-    if failure := next(iter(reversed(path.step_failures(trace, "answer"))), None):
+    if "no answer" in whole.remarks:
+        said = f"{maker(whole.instead_of)} found no answer; the closest passage says:"
+    elif failure := next(iter(reversed(path.step_failures(trace, "answer"))), None):
         own = failure.who == whole.instead_of
         cause = about(failure.cause, failure.who, name_in_sentence)
         said = f"{maker(whole.instead_of)} failed: it {failure.cause}" if own else f"{said} {cause}"
@@ -244,7 +246,8 @@ def _label(whole: Answer, trace: Trace) -> Html:
         unverified = any(citation.from_web == "unverified" for citation in kept)
         tags.append(f"With a page kept from the web{', unverified' if unverified else ''}")
     shown = h.joined(" ", (h.span("tag web" if "web" in tag else "tag")[tag] for tag in tags))
-    replies = [h.fragment(h.span("tag")["The model's reply"], " ", remark_sentence(each)) for each in whole.remarks]
+    remarked = [remark_sentence(each) for each in whole.remarks if each != "no answer"]
+    replies = [h.fragment(h.span("tag")["The model's reply"], " ", each) for each in remarked]
     lines = [
         (shown, " ", "; ".join(filter(None, notes))),
         *replies,
@@ -351,7 +354,7 @@ def flag_of(check: SentenceCheck, known: Collection[int]) -> Flag | None:
     note = words.sentence(check_sentence(check, name_in_sentence))
     match fault_of(check, known):
         case "":
-            return Flag("", "disputed", note) if check.supported and check.objecting else None
+            return Flag("", "disputed", note) if check.supported and (check.objecting or check.dropped) else None
         case "nothing shown":
             return Flag(NOTHING_SHOWN, "flagged", note)
         case "no citation":

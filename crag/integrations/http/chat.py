@@ -326,10 +326,10 @@ async def _chunks(run: Run, body: ChatRequest, *, quotes: bool) -> AsyncIterator
                 written += event.text
                 if text := harmless(event.text):
                     yield said(text)
-            case ev.Answered():
-                yield said(_unwritten(event.answer, written, harmless))
     if run.ended is not None:
         raise run.ended
+    if run.trace.answer and (text := _unwritten(run.trace.answer, written, harmless)):
+        yield said(text)
     if body.crag.footnotes and (text := closing(run.trace)):
         yield said(text)
     yield chunk(ChunkChoice(delta=Delta(), finish_reason=finish_of(run.trace)), last=not counted)
@@ -338,14 +338,15 @@ async def _chunks(run: Run, body: ChatRequest, *, quotes: bool) -> AsyncIterator
 
 
 def _unwritten(answer: Answer, written: str, harmless: Harmless) -> str:
-    """What of an answer has not been sent: its rest, or all of one that stands in for a writer that failed."""
+    """What of an answer has not been sent: all of it, or that of one that stands in for a writer that failed.
+
+    Of a model's text the check may have changed marks, which is said below it.
+    """
     if not written:
         return opening(answer) + harmless(answer.text, last=True)
-    if answer.text.startswith(written):
-        return harmless(answer.text[len(written) :], last=True)
     rest = harmless("", last=True)
     if not answer.instead_of:
-        return rest  # of a model that repeated itself more was sent than the answer keeps
+        return rest
     quoted = Harmless()(answer.text, last=True)
     return f"{rest}\n\n*The writer failed here. Quoted in its place:*\n\n{opening(answer)}{quoted}"
 

@@ -29,6 +29,7 @@ from crag.generation.conversation.history import ANSWER_CHARS, exchanges_of
 from crag.integrations.langchain.evidence import FAILED, context, correction
 from crag.integrations.langchain.runs import AgentRuns, Ended, Searched, Workspace
 from crag.integrations.langchain.state import CragState, Injected
+from crag.messages.answers import doubt_sentences
 from crag.messages.wording import outcome_sentence
 
 
@@ -291,7 +292,8 @@ def _format_run(trace: Trace) -> str:
     if trace.answer is None:
         return context(trace)
     cited = [f"[{citation.number}] {_place(citation)}" for citation in trace.answer.citations]
-    return "\n".join([Harmless()(trace.answer.text, last=True), "", *cited, outcome_sentence(trace)])
+    said = [*cited, outcome_sentence(trace), *doubt_sentences(trace)]
+    return "\n".join([Harmless()(trace.answer.text, last=True), "", *said])
 
 
 def _place(citation: Citation) -> str:
