@@ -211,8 +211,8 @@ def _print_check(check: SentenceCheck, known: set[int], output: Output) -> None:
     objection = plain(answers.objection_sentence(check))
     if flag:
         output.line(output.paint(f"{flag[0].upper()}{flag[1:]}: {sentence}", "red"))
-    elif check.attributed or check.dropped:
-        output.line(f"{plain(answers.check_sentence(check).partition(';')[0]).capitalize()}: {sentence}")
+    elif moved := answers.moved_text(check):
+        output.line(f"{moved[0].upper()}{moved[1:]}: {sentence}")
     elif objection:
         output.line(f"Supported: {sentence}")
     if objection:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote, urlsplit
 
+from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, SentenceCheck, Strip, WebPage
 from crag.generation.citations import MARK, locate_checks
@@ -13,17 +14,19 @@ from crag.generation.places import Place
 from crag.messages.answers import (
     brief_text,
     conflict_sentences,
-    doubt_sentences,
     flag_text,
     footnote_notes,
     handed_sentence,
     low_confidence_sentence,
+    moved_text,
     origin_text,
 )
 from crag.messages.wording import (
     context_text,
+    failure_sentence,
     outcome_sentence,
     scope_text,
+    unnamed_sentence,
     weighed_sentence,
 )
 from crag.text.addresses import ADDRESS, JOINER, UNFINISHED, break_addresses
@@ -235,3 +238,17 @@ def extract_answer(message: str) -> str:
     opened = _OPENED.match(message)
     said = opened.group(1) if opened else message.partition(_RULE)[0]
     return " ".join(MARK.sub("", _ESCAPED.sub("", said)).split())
+
+
+def doubt_sentences(trace: Trace) -> list[str]:
+    """What is doubtful of a run's answer, for who reads it as text."""
+    answer = trace.answer
+    if answer is None:
+        return []
+    said = [failure_sentence(each, name_in_sentence) for each in trace.failures if each.instead == "quotes"]
+    said += filter(None, (unnamed_sentence(answer.unnamed), low_confidence_sentence(trace)))
+    known = {each.number for each in answer.citations}
+    for check in trace.checks:
+        if flag := flag_text(check, known) or moved_text(check):
+            said.append(f"{flag[0].upper()}{flag[1:]}: {check.sentence}")
+    return [*said, *conflict_sentences(answer)]

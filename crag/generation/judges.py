@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
@@ -13,7 +12,6 @@ from crag.core.protocols import RetrievalEvaluator
 from crag.core.types import Chunk, FigureCheck, Grade, Judgement, Passage, SentenceCheck, Strip, WebPage
 from crag.generation.citations import literal, quotable
 from crag.generation.figures import check_figures, in_context
-from crag.text.sentences import sentences
 from crag.text.words import FUNCTION_WORDS, stem
 
 SUPPORTED_FROM = 0.5
@@ -47,39 +45,24 @@ def decisive(figures: Sequence[FigureCheck]) -> bool:
     return any(each.state == "missing" and each.kind != "name" for each in figures)
 
 
-QUOTED = 1.0
-"""The score of a sentence that is there as it is."""
-REARRANGED = 0.95
-"""Of one that is there but for the order and small words."""
-
 # What turns a statement round, or compares, is no small word.
 _SMALL = FUNCTION_WORDS - set("no not both but can could if into more most some than with will would".split())
-_TURNS = frozenset(
-    """no not nor never none neither without cannot may might could would should if unless except only almost nearly
-    expected planned alleged""".split()
-)
-"""Words with which a sentence says another thing than without them."""
-_BETWEEN = frozenset("from to than before after over under above below until since".split())
-"""Words that say which of two numbers is which."""
 _ITSELF = frozenset("answer answers question response result source sources document documents text value".split())
 """Words with which an answer speaks of itself and of what it rests on."""
 _TOKEN = re.compile(r"\d[\d.,]*\d|\w+(?:['’]t\b)?")
 
 
 def said_in(sentence: str, texts: Sequence[str]) -> Judgement:
-    """What the words alone say: supported where a text has the sentence, as it is or but for order and small words.
+    """What the words alone say: supported where a text has the sentence as it is.
 
-    Elsewhere they can't tell: other words may say the same, and the same words another thing. The score is the share
-    of the sentence's content words that stand in the texts, 0..1, where they can't tell.
+    Elsewhere they can't tell: other words may say the same, and the same words another thing. The score is then the
+    share of the sentence's content words that stand in the texts, 0..1.
     """
     if any(literal(sentence, text) for text in texts):
-        return Judgement(judge="words", supported=True, score=QUOTED)
+        return Judgement(judge="words", supported=True, score=1.0)
     if not _content_words(sentence):
         return Judgement(judge="words", supported=None)
-    share = share_of_words(sentence, "\n".join(texts))
-    if share == 1.0 and any(_rearranged(sentence, span) for text in texts for span in _sentences(text)):
-        return Judgement(judge="words", supported=True, score=REARRANGED)
-    return Judgement(judge="words", supported=None, score=share)
+    return Judgement(judge="words", supported=None, score=share_of_words(sentence, "\n".join(texts)))
 
 
 def share_of_words(sentence: str, text: str) -> float:
@@ -93,23 +76,6 @@ def has_subject(sentence: str) -> bool:
     return any(not word[0].isdigit() and word not in _ITSELF for word in _content_words(sentence))
 
 
-def _rearranged(sentence: str, other: str) -> bool:
-    """Whether `other` is a sentence with the same words, small ones and their order aside, and says it no other way."""
-    ours, theirs = _tokens(sentence), _tokens(other)
-    if any(number > Counter(theirs)[word] for word, number in Counter(_content_words(sentence)).items()):
-        return False
-    if _turned(ours) != _turned(theirs):
-        return False
-    numbers = [word for word in ours if word[0].isdigit()]
-    return not _BETWEEN & set(ours) or [word for word in theirs if word in numbers] == numbers
-
-
-def _turned(tokens: Sequence[str]) -> Counter[str]:
-    """How often each word that turns what is said stands among these; every short form of "not" is that word."""
-    short = ["not" if token.endswith(("'t", "’t")) else token for token in tokens]
-    return Counter(token for token in short if token in _TURNS)
-
-
 def _content_words(text: str) -> list[str]:
     return [word for word in _tokens(text) if word not in _SMALL]
 
@@ -117,10 +83,6 @@ def _content_words(text: str) -> list[str]:
 def _tokens(text: str) -> list[str]:
     """The words, folded in case, each number whole."""
     return _TOKEN.findall(quotable(text).casefold())
-
-
-def _sentences(text: str) -> list[str]:
-    return [text[start:end] for start, end in sentences(text)]
 
 
 Texts = Mapping[str, str]
@@ -143,12 +105,12 @@ class Judges:
         What is there word for word is asked of nobody.
         """
         words = [said_in(sentence, list(texts.values())) for texts in each]
-        asked = [place for place, said in enumerate(words) if not _quoted(said)]
+        asked = [place for place, said in enumerate(words) if not said.supported]
         passages = [Passage(id=str(place), text=_join_texts(each[place])) for place in asked]
         grades = {grade.passage_id: grade for grade in self._evaluator.grade(sentence, passages)} if passages else {}
         found = []
         for place, texts in enumerate(each):
-            if _quoted(words[place]):
+            if words[place].supported:
                 found.append(_check(sentence, (words[place],), ()))
                 continue
             read = _judgement("evaluator", grades.get(str(place)), self._evaluator.id)
@@ -196,7 +158,7 @@ def _check(sentence: str, judgements: tuple[Judgement, ...], figures: tuple[Figu
     base = SentenceCheck(
         sentence=sentence, citations=(), supported=supported, score=score, judgements=judgements, figures=figures
     )
-    if _quoted(judgements[0]):
+    if judgements[0].supported:
         return replace(base, note="quoted")
     if supported is None:
         failed = next((each for each in judgements if each.why), None)
@@ -205,11 +167,6 @@ def _check(sentence: str, judgements: tuple[Judgement, ...], figures: tuple[Figu
         return replace(base, note="figures")
     by = next((each.by for each in reversed(judgements) if each.by and each.score is not None), "")
     return replace(base, note="scored", by=by)
-
-
-def _quoted(words: Judgement) -> bool:
-    """Whether a sentence is there as it is; but for the order, `said_in` scores it lower."""
-    return words.supported is True and words.score == QUOTED
 
 
 def _join_texts(texts: Texts) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from crag.core.types import Chunk, Citation, InjectionSpan, Strip, WebPage
+from crag.core.types import Chunk, Citation, Strip, WebPage
 from crag.generation.citations import build_citation, usable_of
-from crag.text.guard import detect_injection, fence_text, injection_within, mask_injection
+from crag.text.guard import enclose, injection_within, mark_untrusted, mask_injection
 
 Sources = Mapping[str, Chunk | WebPage]
 """Chunks and web pages by the ids that strips have of them."""
@@ -48,15 +49,11 @@ class Place:
 
     def fenced(self, **marks: object) -> str:
         """As a writer reads it: between tags, with what its sources say to a model marked."""
-        text, spans = "", list[InjectionSpan]()
+        text = ""
         for lead, said, strip in self._parts():
-            text += lead
-            source = self.sources.get(strip.source_id)
-            start = strip.end - len(said)
-            own = injection_within(source.text, start, strip.end) if source else detect_injection(said)
-            spans += [replace(each, start=each.start + len(text), end=each.end + len(text)) for each in own]
-            text += said
-        return fence_text("source", text, spans, **marks, place=place_of(self.source))
+            source, start = self.sources.get(strip.source_id), strip.end - len(said)
+            text += lead + mark_untrusted(said, injection_within(source.text, start, strip.end) if source else None)
+        return enclose("source", text, {**marks, "place": place_of(self.source)})
 
     def cite(self, number: int) -> Citation:
         """The citation of all its strips; page and address are those of the best one."""
@@ -94,7 +91,7 @@ class Place:
 def group_strips(
     knowledge: Sequence[Strip],
     sources: Sources,
-    tokens: int | None = None,
+    tokens: float = math.inf,
     *,
     first: Strip | None = None,
     most: int = MOST_PLACES,
@@ -103,27 +100,20 @@ def group_strips(
 
     `first` stands before all, whatever its score. A strip that is longer than all the room is cut, and alone.
     """
-    usable, _ = usable_of([strip for strip in knowledge if strip is not first])
-    ranked = sorted(usable, key=lambda strip: -(strip.score if strip.score is not None else 0.0))
+    others = [strip for strip in usable_of(knowledge)[0] if strip is not first]
     groups: dict[object, list[Strip]] = {}
-    room = None if tokens is None else int(tokens * CHARS_A_TOKEN)
-    for strip in [first, *ranked] if first else ranked:
+    room = tokens * CHARS_A_TOKEN
+    for strip in [*filter(None, [first]), *sorted(others, key=lambda strip: -(strip.score or 0.0))]:
         key = place_key(strip, sources)
         if key not in groups and len(groups) == most:
             continue
-        if room is not None:
-            tags = (
-                ""
-                if key in groups
-                else fence_text("source", "", number=most, place=place_of(sources.get(strip.source_id)))
-            )
-            left = room - len(tags) - len(APART)
-            if left < len(strip.text):
-                if groups:
-                    break
-                text = f"{strip.text[:left]} …"
-                strip = replace(strip, text=text, end=strip.start + len(text))
-            room = left - len(strip.text)
+        place = {"number": most, "place": place_of(sources.get(strip.source_id))}
+        room -= len(strip.text) + len(APART if key in groups else enclose("source", "", place))
+        if room < 0 and groups:
+            break
+        if room < 0:
+            text = f"{strip.text[: int(room)]} …"
+            strip = replace(strip, text=text, end=strip.start + len(text))
         groups.setdefault(key, []).append(strip)
     return [Place(tuple(strips), sources) for strips in groups.values()]
 

@@ -11,11 +11,10 @@ from typing import Literal
 
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, Judgement, SentenceCheck, Strip, Verification
+from crag.core.types import Answer, Judgement, SentenceCheck, Strip, Verification
 from crag.evaluation.refinement import make_strip
 from crag.generation.citations import MARK, literal, numbers_in, read_marks, replace_marks, split_cited_sentences
 from crag.generation.judges import Judges, Texts, decisive, has_subject, model_judgement, share_of_words
-from crag.generation.lists import LABELLED, VALUED, list_end
 from crag.generation.places import Place, Sources, group_strips, place_key
 from crag.text.sentences import sentences
 
@@ -27,7 +26,7 @@ _LEAD_IN_WORDS = 14
 _MARKUP = " \t\"'“”‘’()*_`#>|-•–"
 _HEADING = re.compile(r"\s*#{1,6}\s")
 _ASKS = re.compile(
-    r"(?:wh(?:at|ich|o|en|ere|y)|how|is|are|was|were|do|does|did|can|could|would|will|shall|should|may|have|has)\b",
+    r"(?:(?:so|and|but),?\s)?(?:wh(?:at|ich|o|en|ere|y)|how|is|are|was|were|do|does|did|can|could|would|will|shall|should|may|have|has)\b",
     re.I,
 )
 _NO_ANSWER = re.compile(r"\W*+(?:NO ANSWER\b|(?i:no answer)(?=[^\S\n]*(?:[^\w\s]|\n|$)))")
@@ -323,9 +322,7 @@ def _nearest(sentence: str, strips: Sequence[Strip], least: float = 0.0) -> list
 
 
 def _enough(check: SentenceCheck, least: float) -> bool:
-    """Whether what a check is of is the sentence's source: surely enough, or since it is there but for the order."""
-    worded = any(each.judge == "words" and each.supported for each in check.judgements)
-    return check.supported is True and (worded or (check.score or 0.0) >= least)
+    return check.supported is True and (check.score or 0.0) >= least
 
 
 def _order(check: SentenceCheck) -> tuple[int, float]:
@@ -345,13 +342,6 @@ def _reached(answer: Answer, known: Collection[str], sources: Sources) -> Iterat
     for citation in answer.citations:
         source = sources.get(citation.source_id)
         span = _SPAN.fullmatch(citation.strip_id.removeprefix(f"{citation.source_id}:"))
-        if citation.strip_id in known or source is None or span is None:
-            continue
-        start, end = int(span[1]), int(span[2])
-        rows = (row for table in source.tables for row in table.rows) if isinstance(source, Chunk) else ()
-        if (
-            any((row.start, row.end) == (start, end) for row in rows)
-            or any(form.fullmatch(source.text[start:end]) for form in (LABELLED, VALUED))
-            or list_end(source.text, start, end) == end
-        ):
+        if citation.strip_id not in known and source and span:
+            start, end = map(int, span.groups())
             yield make_strip(source.id, source.text, citation.origin, start, end, None, kept=False)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal
 
-from crag.core.model_ids import about, name_in_sentence
+from crag.core.model_ids import about
 from crag.core.protocols import OWN
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Calculation, Citation, FigureCheck, Judgement, SentenceCheck
-from crag.messages.wording import failure_sentence, recognised_text, unnamed_sentence, web_origin
+from crag.messages.wording import recognised_text, unnamed_sentence, web_origin
 from crag.text.formats import count, format_score, join_names
 
 Name = Callable[[str], str]
@@ -119,22 +119,6 @@ def low_confidence_sentence(trace: Trace) -> str:
     return f"{'; '.join(said)}. Check the cited pages."
 
 
-def doubt_sentences(trace: Trace) -> list[str]:
-    """What is doubtful of a run's answer, for who reads it as text."""
-    answer = trace.answer
-    if answer is None:
-        return []
-    said = [failure_sentence(each, name_in_sentence) for each in trace.failures if each.instead == "quotes"]
-    said += filter(None, (unnamed_sentence(answer.unnamed), low_confidence_sentence(trace)))
-    known = {each.number for each in answer.citations}
-    for check in trace.checks:
-        if flag := flag_text(check, known):
-            said.append(f"{flag[0].upper()}{flag[1:]}: {check.sentence}")
-    if moved := attributed_sentence(trace.checks):
-        said.append(f"{moved}.")
-    return [*said, *conflict_sentences(answer)]
-
-
 def fault_of(check: SentenceCheck, known: Collection[int]) -> Fault:
     """What is wrong with a sentence; `known` are the numbers that stand for a source."""
     if check.supported or (check.supported is None and not check.note):
@@ -158,11 +142,11 @@ def check_sentence(check: SentenceCheck, name: Name = str) -> str:
         return f"scored by {name(check.by)}"
     said = {"scored": "", "nothing shown": NOTHING_SHOWN, "figures": _figures(check)}.get(check.note, check.note)
     judged = _format_judgements(check.judgements, name) if check.note != "quoted" else ""
-    return "; ".join(filter(None, (_moved(check), said, judged)))
+    return "; ".join(filter(None, (moved_text(check), said, judged)))
 
 
-def _moved(check: SentenceCheck) -> str:
-    """Which marks of a sentence its check took out, and where it found it."""
+def moved_text(check: SentenceCheck) -> str:
+    """Which marks of a sentence its check took out, and where it found it; empty where it keeps what it has."""
     taken, stands = (join_names([f"[{number}]" for number in each]) for each in (check.dropped, check.citations))
     if check.attributed:
         return f"cited {taken}, stands in {stands}" if taken else FOUND
@@ -206,13 +190,15 @@ def objection_sentence(check: SentenceCheck, name: Name = str) -> str:
 
 
 def attributed_sentence(checks: Sequence[SentenceCheck]) -> str:
-    """How many sentences cited nothing and what came of them, and which marks were changed; empty of neither."""
+    """How many sentences cited nothing, or a wrong source, and what came of them; empty of neither."""
     found = sum(check.attributed and not check.dropped for check in checks)
     nothing = sum(check.note == "nothing shown" for check in checks)
-    parts = [f"“{check.sentence[:_SAID]}”: {_moved(check)}" for check in checks if check.dropped]
+    parts = []
     if found:
         its = "its source was" if found == 1 else "their sources were"
         parts.append(f"{count(found, 'sentence')} cited nothing: {its} {FOUND}")
+    if moved := sum(check.attributed and bool(check.dropped) for check in checks):
+        parts.append(f"{count(moved, 'sentence')} cited a source that does not say it: the mark was replaced")
     if nothing:
         cites, them = ("cites", "it") if nothing == 1 else ("cite", "them")
         parts.append(f"{count(nothing, 'sentence')} {cites} nothing, and nothing shown supports {them}")

@@ -123,7 +123,7 @@ def test_an_answer_by_a_model_names_it_and_flags_what_was_not_found():
     found = seen(html)
     assert "written by qwen, at 127.0.0.1:8080" in found.said
     assert "Low confidence" in found.said
-    assert "the best text that it rests on was scored below the upper threshold" in found.said
+    assert "nothing found supports 2 of 3 sentences: check “It is long.”" in found.said
     assert "Faithfulness 33%: 1 of 3 sentences supported by what they cite; 1 could not be checked" in found.said
     for tag in ("unsupported", "invented citation", "no citation"):
         assert found.said.count(tag) == 1

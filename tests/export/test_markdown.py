@@ -39,7 +39,7 @@ def test_sentences_that_nothing_supports_are_marked_each_in_its_way():
 
 
 def test_what_was_found_afterwards_is_cited_and_said_to_be():
-    answer = Answer(text="It opened in 1890. It is red.", by="m", citations=(cited(1, found=True),))
+    answer = Answer(text="It opened in 1890 [1]. It is red.", by="m", citations=(cited(1, found=True),))
     said = markdown.turn(
         run(
             answer,
@@ -47,7 +47,7 @@ def test_what_was_found_afterwards_is_cited_and_said_to_be():
             SentenceCheck(sentence="It is red.", citations=(), supported=False, note="nothing shown"),
         )
     )
-    assert f"It opened in 1890.[^1] It is red. *({NOTHING_SHOWN})*" in said
+    assert f"It opened in 1890[^1]. It is red. *({NOTHING_SHOWN})*" in said
     assert FOUND in said
 
 

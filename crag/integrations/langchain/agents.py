@@ -21,15 +21,14 @@ from crag.core.errors import BudgetError, CragError, QuestionError
 from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Citation, Exchange, OutputMode
+from crag.core.types import Exchange, OutputMode
 from crag.engine import QUESTION_CHARS, Engine
-from crag.export.markdown import Harmless
+from crag.export.markdown import Harmless, closing
 from crag.export.records import RunRecord
 from crag.generation.conversation.history import ANSWER_CHARS, exchanges_of
 from crag.integrations.langchain.evidence import FAILED, context, correction
 from crag.integrations.langchain.runs import AgentRuns, Ended, Searched, Workspace
 from crag.integrations.langchain.state import CragState, Injected
-from crag.messages.answers import doubt_sentences
 from crag.messages.wording import outcome_sentence
 
 
@@ -291,15 +290,8 @@ def _format_run(trace: Trace) -> str:
     """What the model reads of a run."""
     if trace.answer is None:
         return context(trace)
-    cited = [f"[{citation.number}] {_place(citation)}" for citation in trace.answer.citations]
-    said = [*cited, outcome_sentence(trace), *doubt_sentences(trace)]
-    return "\n".join([Harmless()(trace.answer.text, last=True), "", *said])
-
-
-def _place(citation: Citation) -> str:
-    if citation.origin == "external":
-        return f"web page: {citation.source} {citation.url or ''}".rstrip()
-    return ", ".join(filter(None, (citation.source, citation.where)))
+    outcome = outcome_sentence(trace)
+    return "\n".join([Harmless()(trace.answer.text, last=True) + closing(trace), *filter(None, [outcome])])
 
 
 def _bad_arguments(error: Any) -> str:
