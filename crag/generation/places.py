@@ -66,21 +66,22 @@ class Place:
 
     def _parts(self) -> Iterator[tuple[str, str, Strip]]:
         """For each strip what parts it from the one before, and those of its words that were not said before it."""
-        before, end = "", 0
+        before: Strip | None = None
         for strip in sorted(self.strips, key=self._start):
-            start, source = self._start(strip), self.sources.get(strip.source_id)
-            lead, said = "", strip.text
-            if before and start < end:
-                said = said[end - start :]
-            elif before:
-                between = (
-                    source.text[strip.start - (start - end) : strip.start] if source and before == source.id else " "
-                )
-                apart = between.strip() or (start - end > 1 and before != strip.source_id)
-                lead = APART if apart else between or " "
-            if said:
-                yield lead, said, strip
-                before, end = strip.source_id, start + len(strip.text)
+            lead, said, source = "", strip.text, self.sources.get(strip.source_id)
+            if before is not None:
+                apart = self._start(strip) - self._start(before) - len(before.text)
+                if apart < 0 and said in before.text:
+                    continue
+                if apart < 0 and before.text.endswith(said[:-apart]):
+                    said = said[-apart:]
+                elif source and before.source_id == strip.source_id:
+                    between = source.text[before.end : strip.start]
+                    lead = APART if between.strip() else between or " "
+                else:
+                    lead = " " if apart in (0, 1) else APART
+            yield lead, said, strip
+            before = strip
 
     def _start(self, strip: Strip) -> int:
         """Where a strip begins on its page."""

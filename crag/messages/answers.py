@@ -27,8 +27,6 @@ LOW_CONFIDENCE = "Low confidence"
 NOT_FOUND = "Not found in your documents"
 """Said of an abstention."""
 
-_SAID = 80
-"""Characters of a sentence that are said of it."""
 _NAMED = 3
 """Figures that are named."""
 _JUDGES = {"words": "the words", "figures": "the figures", "evaluator": "the local evaluator", "model": "the model"}
@@ -107,7 +105,7 @@ def unsupported_text(trace: Trace) -> str:
     if not failed or trace.answer is None or trace.answer.quoted:
         return ""
     checked = count(sum(check.supported is not None for check in trace.checks), "sentence")
-    missing = dict.fromkeys(figure.text for figure in remarkable(failed)) or [f"“{failed[0].sentence[:_SAID]}”"]
+    missing = dict.fromkeys(figure.text for figure in remarkable(failed)) or [f"“{failed[0].sentence}”"]
     return f"nothing found supports {len(failed)} of {checked}: check {join_names([*missing][:_NAMED])}"
 
 
@@ -115,8 +113,8 @@ def low_confidence_sentence(trace: Trace) -> str:
     """That a run's answer is of low confidence, why, and what to do; empty of another one."""
     if trace.answer is None or trace.answer.abstained or not trace.answer.low_confidence:
         return ""
-    said = filter(None, (confidence_text(trace), weakness_text(trace).rstrip(".")))
-    return f"{'; '.join(said)}. Check the cited pages."
+    why = "" if trace.answer.unnamed else weakness_text(trace)
+    return f"{'; '.join(filter(None, (confidence_text(trace), why)))}. Check the cited pages."
 
 
 def fault_of(check: SentenceCheck, known: Collection[int]) -> Fault:
