@@ -114,6 +114,7 @@ MOST_MARKS = 2
 """Citation marks that a sentence keeps."""
 
 
+_EMPHASIS = re.compile(r"\*\*|__|`|^[#>*\s]+")
 _AND = re.compile(r"[;,]?\s(?:and|but|while|whereas)\s|;\s")
 _HALF = 4
 """Words that one half of a sentence has at least."""
@@ -208,15 +209,16 @@ class _Marking:
 
     def check(self, text: str, numbers: tuple[int, ...], model: Judgement | None) -> SentenceCheck:
         """The check of a sentence, with the marks that it keeps."""
-        cited = self.cited(text, numbers)
-        if self._answer.abstained or not (claims(text) or _exact(text, cited)):
+        said = _EMPHASIS.sub(lambda found: " " * len(found[0]), text)
+        cited = self.cited(said, numbers)
+        if self._answer.abstained or not (claims(text) or _exact(said, cited)):
             return SentenceCheck(sentence=text, citations=numbers, supported=None)
         invented = tuple(number for number in numbers if number not in self._places)
-        check, strips = self._hold(text, cited, 0.0, model)
+        check, strips = self._hold(said, cited, 0.0, model)
         found = False
         if check.supported is False and not self._answer.quoted:
-            near = _nearest(text, self._shown, LEAST_SHARED) if has_subject(text) else []
-            other = self._hold(text, near, FOUND_FROM)
+            near = _nearest(said, self._shown, LEAST_SHARED) if has_subject(said) else []
+            other = self._hold(said, near, FOUND_FROM)
             if found := bool(other[1]) or not numbers:
                 check, strips = other
         if check.supported is False and not cited:
@@ -227,7 +229,7 @@ class _Marking:
         kept = tuple(dict.fromkeys(kept))
         dropped = tuple(number for number in numbers if number not in kept)
         found = found and bool(strips)
-        return replace(check, citations=kept, attributed=found, dropped=dropped, invented=invented)
+        return replace(check, sentence=text, citations=kept, attributed=found, dropped=dropped, invented=invented)
 
     def marked(self, checks: Sequence[SentenceCheck]) -> Answer:
         """The answer with the marks of its checks, citations of what supports it, and a confidence by their share.
