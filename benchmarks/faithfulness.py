@@ -138,7 +138,7 @@ def bench(evaluator: LocalEvaluator, limit: int) -> Figures:
 def judged(evaluator: LocalEvaluator, claim: str, texts: Sequence[str]) -> Figures:
     """What the joint check says of a claim and all that it cites, and the local evaluator's own score."""
     strips = [strip(f"cited {place}", text) for place, text in enumerate(texts)]
-    (check,) = Judges(evaluator, strips, {}).checks(claim, [{each.id: each.text for each in strips}])
+    (check,) = Judges(evaluator, strips, {}).checks(claim, [strips])
     (grade,) = evaluator.grade(claim, [Passage(id="cited", text="\n".join(texts))])
     return {"supported": bool(check.supported), "note": check.note, "evaluator": grade.score or 0.0}
 

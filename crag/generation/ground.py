@@ -21,12 +21,7 @@ def without_floor(settings: Settings, decision: Decision | None) -> Settings:
     return settings.model_copy(update={"min_answer_score": 0.0})
 
 
-def finish(
-    answer: Answer,
-    decision: Decision | None,
-    knowledge: Sequence[Strip],
-    settings: Settings,
-) -> Answer:
+def finish(answer: Answer, decision: Decision | None, knowledge: Sequence[Strip], settings: Settings) -> Answer:
     """The answer as a run gives it: marked where it stands on weak ground.
 
     A written one whose confidence is not known has that of the best strip that it rests on, or of the decision.

@@ -60,8 +60,6 @@ def said_in(sentence: str, texts: Sequence[str]) -> Judgement:
     """
     if any(literal(sentence, text) for text in texts):
         return Judgement(judge="words", supported=True, score=1.0)
-    if not _content_words(sentence):
-        return Judgement(judge="words", supported=None)
     return Judgement(judge="words", supported=None, score=share_of_words(sentence, "\n".join(texts)))
 
 
@@ -85,10 +83,6 @@ def _tokens(text: str) -> list[str]:
     return _TOKEN.findall(quotable(text).casefold())
 
 
-Texts = Mapping[str, str]
-"""What is to support a sentence: texts by the ids of their strips."""
-
-
 class Judges:
     """All that judge without a call: words, figures, and an evaluator on this machine."""
 
@@ -97,41 +91,38 @@ class Judges:
     ) -> None:
         """`knowledge` is what may be cited, `sources` what its strips are of."""
         self._evaluator, self._knowledge, self._sources = evaluator, knowledge, sources
-        self._strips = {strip.id: strip for strip in knowledge}
 
-    def checks(self, sentence: str, each: Sequence[Texts], model: Judgement | None = None) -> list[SentenceCheck]:
-        """The sentence held against each of several texts, read in one go; `model` is what else was said of it.
+    def checks(
+        self, sentence: str, groups: Sequence[Sequence[Strip]], model: Judgement | None = None
+    ) -> list[SentenceCheck]:
+        """The sentence held against each group of strips, read in one go; `model` is what else was said of it.
 
         What is there word for word is asked of nobody.
         """
-        words = [said_in(sentence, list(texts.values())) for texts in each]
-        asked = [place for place, said in enumerate(words) if not said.supported]
-        passages = [Passage(id=str(place), text=_join_texts(each[place])) for place in asked]
+        words = [said_in(sentence, [strip.text for strip in strips]) for strips in groups]
+        texts = {str(at): _join_texts(strips) for at, strips in enumerate(groups) if not words[at].supported}
+        passages = [Passage(id=at, text=text) for at, text in texts.items()]
         grades = {grade.passage_id: grade for grade in self._evaluator.grade(sentence, passages)} if passages else {}
         found = []
-        for place, texts in enumerate(each):
-            if words[place].supported:
-                found.append(_check(sentence, (words[place],), ()))
-                continue
-            read = _judgement("evaluator", grades.get(str(place)), self._evaluator.id)
-            figures = self.figures(sentence, texts)
-            judged = [words[place], *_of_figures(figures), read, *([model] if model else [])]
+        for at, strips in enumerate(groups):
+            judged, figures = [words[at]], tuple[FigureCheck, ...]()
+            if not words[at].supported:
+                figures = self.figures(sentence, strips)
+                judged += _of_figures(figures)
+                judged += [_judgement("evaluator", grades.get(str(at)), self._evaluator.id), *filter(None, [model])]
             found.append(_check(sentence, tuple(judged), figures))
         return found
 
-    def figures(self, sentence: str, texts: Texts) -> tuple[FigureCheck, ...]:
-        """Each figure of the sentence, with where it stands: in these texts, or in what is said of them around them."""
-        strips = [self._strips[id] for id in texts]
+    def figures(self, sentence: str, strips: Sequence[Strip]) -> tuple[FigureCheck, ...]:
+        """Each figure of the sentence, with where it stands: in these strips, or in what is said around them."""
         around = {each.id: in_context(each, self._knowledge, self._sources.get(each.source_id)) for each in strips}
-        return tuple(
-            replace(each, source_id=self._strips[each.strip_id].source_id) if each.strip_id else each
-            for each in check_figures(sentence, around)
-        )
+        of = {each.id: each.source_id for each in strips}
+        return tuple(replace(each, source_id=of.get(each.strip_id, "")) for each in check_figures(sentence, around))
 
 
-def model_judgement(model: RetrievalEvaluator, sentence: str, texts: Texts) -> Judgement:
+def model_judgement(model: RetrievalEvaluator, sentence: str, strips: Sequence[Strip]) -> Judgement:
     """What a model says, in one call; that it can't tell where it failed, also where another model replaced it."""
-    passage = Passage(id="cited", text=_join_texts(texts))
+    passage = Passage(id="cited", text=_join_texts(strips))
     return _judgement("model", next(iter(model.grade(sentence, [passage])), None), model.id)
 
 
@@ -169,5 +160,5 @@ def _check(sentence: str, judgements: tuple[Judgement, ...], figures: tuple[Figu
     return replace(base, note="scored", by=by)
 
 
-def _join_texts(texts: Texts) -> str:
-    return "\n".join(texts.values())
+def _join_texts(strips: Sequence[Strip]) -> str:
+    return "\n".join(strip.text for strip in strips)

@@ -88,7 +88,7 @@ class LlmGenerator:
         if held is None and best is not None and best < settings.min_answer_score:
             yield from pieces_of(abstention(best, sources, settings, self.by))
             return
-        fact = _fence_cell(held[0]) if held else ""
+        fact = fence_text("fact", held[0].labelled, source=1, place=place_of(held[0].chunk)) if held else ""
         first = held[1] if held else None
         if self._small:
             shown = group_strips(usable, sources, SHORT_TOKENS, first=first, most=SHORT_PLACES)
@@ -155,11 +155,6 @@ def _hold_cell(
     held = ((cell, strip) for cell in lookup.found for strip in usable if cell.in_strip(strip))
     alone = ((cell, cell.row_strip) for cell in lookup.found if cell.chunk.id not in subjects.foreign)
     return next(held, None) or (next(alone, None) if settings.lookup_reach else None)
-
-
-def _fence_cell(cell: FoundCell) -> str:
-    """The cell as the model is shown it: data of the first source, which has its row."""
-    return fence_text("fact", cell.labelled, source=1, place=place_of(cell.chunk))
 
 
 def _check_cell(answer: Answer, cell: FoundCell, strip: Strip) -> Answer:

@@ -38,11 +38,6 @@ class Place:
         return self.sources.get(self.best.source_id)
 
     @property
-    def narrow(self) -> Place:
-        """Its best strip alone."""
-        return replace(self, strips=self.strips[:1])
-
-    @property
     def text(self) -> str:
         """The words of the strips in reading order, with " … " for what lies between two of them."""
         return "".join(lead + said for lead, said, _ in self._parts())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Literal
@@ -14,7 +14,7 @@ from crag.core.settings import Settings
 from crag.core.types import Answer, Judgement, SentenceCheck, Strip, Verification
 from crag.evaluation.refinement import make_strip
 from crag.generation.citations import MARK, literal, numbers_in, read_marks, replace_marks, split_cited_sentences
-from crag.generation.judges import Judges, Texts, decisive, has_subject, model_judgement, share_of_words
+from crag.generation.judges import Judges, decisive, has_subject, model_judgement, share_of_words
 from crag.generation.places import Place, Sources, group_strips, place_key
 from crag.text.sentences import sentences
 
@@ -25,14 +25,9 @@ _LEAD_IN_WORDS = 14
 
 _MARKUP = " \t\"'“”‘’()*_`#>|-•–"
 _HEADING = re.compile(r"\s*#{1,6}\s")
-_ASKS = re.compile(
-    r"(?:(?:so|and|but),?\s)?(?:wh(?:at|ich|o|en|ere|y)|how|is|are|was|were|do|does|did|can|could|would|will|shall|should|may|have|has)\b",
-    re.I,
-)
+_ASKS = re.compile(r"(?:(?:so|and|but),?\s)?(?:wh\w+|how|is|are|was|were|do|does|did|can|could|would|should)\b", re.I)
 _NO_ANSWER = re.compile(r"\W*+(?:NO ANSWER\b|(?i:no answer)(?=[^\S\n]*(?:[^\w\s]|\n|$)))")
-_SAYS = (
-    r"(?:say|state|mention|tell|specify|provide|give|contain|include|answer|address|cover|describe|explain|indicate)"
-)
+_SAYS = r"(?:say|state|mention|tell|specify|provide|give|contain|include|answer|address|cover|describe|explain)"
 _TEXTS = (
     r"(?:(?:provided|given|available|above|cited|retrieved)\s+)?(?:sources?|passages?|texts?|documents?|excerpts?|"
     r"context|evidence|information|materials?)(?:\s+(?:provided|given|available|above|shown|cited))?"
@@ -139,13 +134,7 @@ class CitationVerifier:
         """`check` is called before each sentence: it raises CancelledError once the person has pressed Stop."""
         self._evaluator, self._model, self._check = evaluator, model, check
 
-    def verify(
-        self,
-        answer: Answer,
-        knowledge: Sequence[Strip],
-        sources: Sources,
-        settings: Settings,
-    ) -> Verification:
+    def verify(self, answer: Answer, knowledge: Sequence[Strip], sources: Sources, settings: Settings) -> Verification:
         """One check a sentence, in order, and the answer with the marks that hold.
 
         A sentence is held against each strip of the places that it cites, then against two of them together, then in
@@ -173,7 +162,7 @@ class CitationVerifier:
         def ask(text: str, *numbers: int) -> Judgement | None:
             cited = marking.cited(text, numbers)
             asks = cited and claims(text) and not _exact(text, cited)
-            return model_judgement(model, text, _texts(cited)) if asks else None
+            return model_judgement(model, text, cited) if asks else None
 
         with ThreadPoolExecutor(AT_ONCE if model.calls_models else 1, "check") as threads:
             made = [threads.submit(contextvars.copy_context().run, ask, text, *numbers) for text, numbers in sentences]
@@ -223,13 +212,11 @@ class _Marking:
                 check, strips = other
         if check.supported is False and not cited:
             check = replace(check, note="invented" if numbers else "nothing shown")
-        kept = numbers if self._answer.quoted else sorted(numbers, key=lambda number: number in invented)[:MOST_MARKS]
-        if strips and not self._answer.quoted:
-            kept = [self._number(strip) for strip in strips][:MOST_MARKS]
-        kept = tuple(dict.fromkeys(kept))
-        dropped = tuple(number for number in numbers if number not in kept)
+        kept = [self._number(strip) for strip in strips] or sorted(numbers, key=lambda number: number in invented)
+        marks = numbers if self._answer.quoted else tuple(dict.fromkeys(kept))[:MOST_MARKS]
+        dropped = tuple(number for number in numbers if number not in marks)
         found = found and bool(strips)
-        return replace(check, sentence=text, citations=kept, attributed=found, dropped=dropped, invented=invented)
+        return replace(check, sentence=text, citations=marks, attributed=found, dropped=dropped, invented=invented)
 
     def marked(self, checks: Sequence[SentenceCheck]) -> Answer:
         """The answer with the marks of its checks, citations of what supports it, and a confidence by their share.
@@ -270,7 +257,7 @@ class _Marking:
             return best, [*alone.values()][: 1 if least else MOST_MARKS]
         first = next((strip for check, strip in ranked if not decisive(check.figures)), None)
         if first and (other := _completing(text, first, strips)):
-            (both,) = self._judges.checks(text, [_texts([first, other])], model)
+            (both,) = self._judges.checks(text, [[first, other]], model)
             if _enough(both, least):
                 return both, [first, other]
         halves = [self._ranked(half, strips)[0] for half in _halves(text)]
@@ -279,7 +266,7 @@ class _Marking:
             return replace(best, supported=True, score=score, note="scored", figures=()), [each for _, each in halves]
         if best.supported is None:
             return best, []
-        figures = self._judges.figures(text, _texts(strips))
+        figures = self._judges.figures(text, strips)
         note: Literal["figures", "scored"] = "figures" if decisive(figures) else "scored"
         return replace(best, supported=False, note=note, figures=figures), []
 
@@ -287,8 +274,10 @@ class _Marking:
         self, text: str, strips: Sequence[Strip], model: Judgement | None = None
     ) -> list[tuple[SentenceCheck, Strip]]:
         """The check against each strip alone, the surest support first."""
-        checks = self._judges.checks(text, [_texts([each]) for each in strips], model)
-        return sorted(zip(checks, strips, strict=True), key=lambda each: _order(each[0]))
+        checks = self._judges.checks(text, [[each] for each in strips], model)
+        ranks = {True: 0, None: 1, False: 2}
+        found = zip(checks, strips, strict=True)
+        return sorted(found, key=lambda each: (ranks[each[0].supported], -(each[0].score or 0.0)))
 
     def _number(self, strip: Strip) -> int:
         """The number of a strip's place: the answer's, or the next that is free."""
@@ -308,10 +297,6 @@ def _halves(sentence: str) -> tuple[str, ...]:
     return halves if all(has_subject(half) and len(half.split()) >= _HALF for half in halves) else ()
 
 
-def _texts(strips: Iterable[Strip]) -> Texts:
-    return {strip.id: strip.text for strip in strips}
-
-
 def _exact(sentence: str, strips: Sequence[Strip]) -> list[Strip]:
     """The strips that have the sentence word for word."""
     return [strip for strip in strips if literal(sentence, strip.text)]
@@ -325,11 +310,6 @@ def _nearest(sentence: str, strips: Sequence[Strip], least: float = 0.0) -> list
 
 def _enough(check: SentenceCheck, least: float) -> bool:
     return check.supported is True and (check.score or 0.0) >= least
-
-
-def _order(check: SentenceCheck) -> tuple[int, float]:
-    """Those that support come first, then those that nobody could tell of; by score."""
-    return {True: 0, None: 1, False: 2}[check.supported], -(check.score or 0.0)
 
 
 def _completing(sentence: str, first: Strip, strips: Sequence[Strip]) -> Strip | None:

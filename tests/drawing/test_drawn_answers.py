@@ -83,7 +83,7 @@ def test_a_checked_answer_shows_sources_found_afterwards_flags_and_objections() 
     assert html.count('class="flagged"') == html.count('class="disputed"') == 1
     assert "The checks differ on 1 sentence" in seen.said
     assert "qwen at 127.0.0.1:8080 (0.00) says that it is not supported" in seen.said.casefold()
-    assert "Here is more: no citation" not in seen.said, "what claims nothing is not flagged"
+    assert "Here is more: not checked" not in seen.said, "what claims nothing is not flagged"
     assert "Faithfulness 67%: 2 of 3 sentences supported by what they cite" in seen.said
     page = pages.page(trace, checked())
     assert "nothing shown supports this" in page and "found afterwards" in page

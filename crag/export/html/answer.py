@@ -24,7 +24,6 @@ from crag.messages.answers import (
     FOUND,
     NOT_FOUND,
     NOTHING_SHOWN,
-    attributed_sentence,
     calculation_text,
     check_sentence,
     confidence_text,
@@ -268,7 +267,7 @@ def _faithfulness(trace: Trace) -> list[object]:
     left = sum(1 for check in trace.checks if check.supported is None and check.note)
     more = f"; {left} could not be checked" if left else ""
     said = f": {supported} of {words.count(checkable, 'sentence')} supported by what they cite{more}"
-    return [(h.b[f"Faithfulness {trace.faithfulness:.0%}"], said), attributed_sentence(trace.checks)]
+    return [(h.b[f"Faithfulness {trace.faithfulness:.0%}"], said)]
 
 
 def _disputed(trace: Trace) -> Html:
@@ -357,8 +356,6 @@ def flag_of(check: SentenceCheck, known: Collection[int]) -> Flag | None:
             return Flag("", "disputed", note) if check.supported and (check.objecting or check.dropped) else None
         case "nothing shown":
             return Flag(NOTHING_SHOWN, "flagged", note)
-        case "no citation":
-            return Flag("no citation", "unchecked", "This sentence cites no source, so it can't be checked.")
         case "invented citation":
             said = note if check.note == "invented" else "This citation doesn't match any source."
             return Flag("invented citation", "flagged", said)

@@ -17,14 +17,7 @@ from crag.core.types import Answer, Citation, Exchange
 from crag.export.markdown import Harmless, closing, extract_answer, opening
 from crag.export.records import Outcome, describe_outcome
 from crag.generation.conversation.history import exchanges_of
-from crag.integrations.http.ask import (
-    EVENTS,
-    Run,
-    choose_settings,
-    event_stream,
-    format_sse,
-    question_of,
-)
+from crag.integrations.http.ask import EVENTS, Run, choose_settings, event_stream, format_sse, question_of
 from crag.integrations.http.models import strategies, unknown
 from crag.integrations.http.problems import Problem
 from crag.integrations.http.serving import CurrentCall, GuardedRoute, RequestModel

@@ -169,10 +169,7 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
     def _failed(self, error: CragError, trace: Trace, key: str, runs: int) -> Update:
         if self._raises:
             raise error
-        return {
-            "crag": correction(trace, key, error),
-            "crag_injected": Injected(key, FAILED, runs),
-        }
+        return {"crag": correction(trace, key, error), "crag_injected": Injected(key, FAILED, runs)}
 
     def _with_evidence(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         injected = cast(CragState, request.state).get("crag_injected")
