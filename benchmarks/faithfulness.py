@@ -186,7 +186,7 @@ def stripped(evaluator: LocalEvaluator, file: Path, limit: int) -> Figures:
             bare = replace(answer, text=MARK.sub("", answer.text), citations=())
             after = verifier.verify(bare, knowledge, sources, settings)
             cited = {each.number: each.strip_id for each in answer.citations}
-            found = {each.number: each.strip_id for each in after.found}
+            found = {each.number: each.strip_id for each in after.answer.citations}
             again = {check.sentence: check for check in after.checks}
             for check in before.checks:
                 fates["sentences"] += 1

@@ -227,9 +227,3 @@ def abstention(
         reason = f"the best strip scored {scored}, under the minimum answer score of {settings.min_answer_score:.2f}"
     text = f"{where}: {reason}."
     return Answer(text=text, by=by, abstained=True, low_confidence=True, unnamed=unnamed, confidence=confidence)
-
-
-def pieces_of(whole: Answer) -> Iterator[str | Answer]:
-    """A whole answer word by word, then itself: as a model would have written it."""
-    yield from re.findall(r"(?:\A\s*+)?\S++\s*+", whole.text)
-    yield whole

@@ -12,7 +12,7 @@ from crag.core.protocols import Chat, Cut, Messages
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Remark, Reported, Strip, WebPage
 from crag.generation.cells import FoundCell, Lookup, contradicts_cell, look_up
-from crag.generation.citations import MARK, abstention, pieces_of, read_marks, usable_of
+from crag.generation.citations import MARK, abstention, read_marks, usable_of
 from crag.generation.ground import cite, with_differing
 from crag.generation.places import CHARS_A_TOKEN, Place, group_strips, place_of
 from crag.generation.subjects import Subjects, subjects_of
@@ -80,13 +80,13 @@ class LlmGenerator:
         """
         usable, best = usable_of(knowledge)
         if not usable:
-            yield from pieces_of(abstention(best, sources, settings, self.by))
+            yield abstention(best, sources, settings, self.by)
             return
         subjects = subjects_of(question, {strip.source_id for strip in usable}, sources)
         lookup = None if subjects.unnamed else look_up(question, sources)
         held = _hold_cell(lookup, usable, subjects, settings) if lookup else None
         if held is None and best is not None and best < settings.min_answer_score:
-            yield from pieces_of(abstention(best, sources, settings, self.by))
+            yield abstention(best, sources, settings, self.by)
             return
         fact = fence_text("fact", held[0].labelled, source=1, place=place_of(held[0].chunk)) if held else ""
         first = held[1] if held else None
@@ -109,7 +109,7 @@ class LlmGenerator:
             text = self._once(text)
         if abstains(text):
             why = f"the language model found no answer in the {count(len(shown), 'source')} it was shown"
-            yield from pieces_of(abstention(None, sources, settings, self.by, why))
+            yield abstention(None, sources, settings, self.by, why)
             return
         if said < len(text):
             yield text[said:]

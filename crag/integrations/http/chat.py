@@ -270,8 +270,7 @@ async def completions(body: ChatRequest, call: CurrentCall) -> Response | ChatCo
     if body.stream:
         run = Run(call, asked)
         await call.attend(run.begin())
-        quotes = call.engine.resolve_providers(settings=settings).writer is None
-        return event_stream(_chunks(run, body, quotes=quotes), end=_DONE)
+        return event_stream(_chunks(run, body), end=_DONE)
     return _whole(await call.work(lambda: call.trace(asked)), body)
 
 
@@ -288,11 +287,8 @@ def _whole(trace: Trace, body: ChatRequest) -> ChatCompletion:
     )
 
 
-async def _chunks(run: Run, body: ChatRequest, *, quotes: bool) -> AsyncIterator[str]:
-    """The answer as it is written, its footnotes, what is known of it; then the end. A failure is an event, too.
-
-    `quotes` are there all at once, and the words that answer stand before them.
-    """
+async def _chunks(run: Run, body: ChatRequest) -> AsyncIterator[str]:
+    """The answer as it is written, its footnotes, what is known of it; then the end. A failure is an event, too."""
     created = int(time.time())
     counted = body.stream_options is not None and body.stream_options.include_usage
 
@@ -315,7 +311,7 @@ async def _chunks(run: Run, body: ChatRequest, *, quotes: bool) -> AsyncIterator
         match event:
             case ev.RunStarted():
                 yield chunk(ChunkChoice(delta=Delta(role="assistant", content="")))
-            case ev.Token() if not quotes:
+            case ev.Token():
                 written += event.text
                 if text := harmless(event.text):
                     yield said(text)
