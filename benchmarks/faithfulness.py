@@ -138,7 +138,7 @@ def bench(evaluator: LocalEvaluator, limit: int) -> Figures:
 def judged(evaluator: LocalEvaluator, claim: str, texts: Sequence[str]) -> Figures:
     """What the joint check says of a claim and all that it cites, and the local evaluator's own score."""
     strips = [strip(f"cited {place}", text) for place, text in enumerate(texts)]
-    (check,) = Judges(evaluator, strips, {}).checks(claim, [{each.id: each.text for each in strips}])
+    (check,) = Judges(evaluator, strips, {}).checks(claim, [strips])
     (grade,) = evaluator.grade(claim, [Passage(id="cited", text="\n".join(texts))])
     return {"supported": bool(check.supported), "note": check.note, "evaluator": grade.score or 0.0}
 
@@ -186,7 +186,7 @@ def stripped(evaluator: LocalEvaluator, file: Path, limit: int) -> Figures:
             bare = replace(answer, text=MARK.sub("", answer.text), citations=())
             after = verifier.verify(bare, knowledge, sources, settings)
             cited = {each.number: each.strip_id for each in answer.citations}
-            found = {each.number: each.strip_id for each in after.found}
+            found = {each.number: each.strip_id for each in after.answer.citations}
             again = {check.sentence: check for check in after.checks}
             for check in before.checks:
                 fates["sentences"] += 1

@@ -224,7 +224,7 @@ def answers(each: Sequence[Planted], rows: Sequence[Asked], endpoint: Endpoint, 
         for way, shown in (("bare", text), ("marked", text), ("erased", mask_injection(text))):
             if time.monotonic() > ends:
                 return found[: len(found) - len(found) % 3]
-            with patch("crag.generation.citations.injection_within", lambda *_: ()) if way == "bare" else nullcontext():
+            with patch("crag.generation.places.injection_within", lambda *_: ()) if way == "bare" else nullcontext():
                 said = _written(writer, row.question, shown, settings)
             found.append(
                 {

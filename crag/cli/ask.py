@@ -86,7 +86,6 @@ def ask(
     """The run as it happens. 0 for an answer (an honest "the documents do not say" is one), 1 for a failed run."""
     chosen, place = run.settings(), part.existing
     trace = Trace()
-    written = ""
     with interruptible() as cancel, providers.opened() as engine:
         chosen = part.narrow(chosen, engine)
         given: dict[str, Any] = {"settings": chosen, "allowed": output.approved, "cancel": cancel, "via": "cli"}
@@ -95,31 +94,21 @@ def ask(
             before = engine.library(place).runs.trace(after)
             if via := answers.origin_text(before.via, before.client):
                 output.note(plain(f"Follows on “{before.meant}”, asked {via}. {answers.handed_sentence(before)}"))
-        services = engine.config.providers
-        streams = services.llm != "none" and services.writer != "extractive"
         for event in engine.ask(RunRequest(question, run.strategy, place, **given)):
             trace = trace.apply(event)
             if output.json:
                 output.record(EventRecord.of(event).model_dump())
-            elif as_markdown and isinstance(event, ev.Token | ev.Answered):
-                continue
-            elif isinstance(event, ev.Token):
-                # Quotes come all at once, and the words that answer are shown before them.
-                if streams and not any(failure.instead == "quotes" for failure in trace.failures):
-                    output.write(strip_controls(event.text))
-                    written += event.text
-            elif isinstance(event, ev.Answered):
-                _answer(event.answer, written, output)
             else:
                 _show(event, trace, output)
         stale = stale_sentences(engine.stale(place, trace.documents)) if trace.documents else {}
-        prices = table(services.prices)
+        prices = table(engine.config.providers.prices)
     if output.json:
         output.record({**RunRecord.of(trace).json_values(), "stale": {id: list(said) for id, said in stale.items()}})
     elif trace.answer:
         if as_markdown:
             output.write(markdown.turn(trace))
         else:
+            _answer(trace.answer, output)
             _conclude(trace, output)
         names = {each.document_id: each.source for each in trace.sources.values() if isinstance(each, Chunk)}
         for id, reasons in stale.items():
@@ -135,8 +124,8 @@ def ask(
     return 0
 
 
-def _answer(answer: Answer, written: str, output: Output) -> None:
-    """The answer to standard output, what of it is not `written` yet: the words that answer, then the sentences."""
+def _answer(answer: Answer, output: Output) -> None:
+    """The answer to standard output: the words that answer, then the sentences."""
     unnamed = plain(wording.unnamed_sentence(answer.unnamed))
     if unnamed and not answer.abstained:
         output.line(output.paint(unnamed, "amber"))
@@ -144,7 +133,7 @@ def _answer(answer: Answer, written: str, output: Output) -> None:
         marks = "".join(f"[{each}]" for each in dict.fromkeys(each.citation for each in answer.places))
         output.line(f"{output.paint(plain(answers.brief_text(answer)), 'bold')} {marks}")
         output.line()
-    output.line("" if written else strip_controls(answer.text))
+    output.line(strip_controls(answer.text))
     for said in answers.conflict_sentences(answer):
         output.line(output.paint(plain(said), "amber"))
 
@@ -158,6 +147,8 @@ def _show(event: ev.Event, trace: Trace, output: Output) -> None:
             output.note(f"{event.step:<9} {event.seconds * 1000:6.0f} ms")
         case ev.Graded(origin="internal", joint=False) if trace.round:
             output.progress(f"evaluate: {len(trace.round.grades)} of {len(trace.round.chunks)} chunks")
+        case ev.Token():
+            output.progress(f"answer: {len(trace.text.split()):,} words")
         case ev.Retrieved():
             _warn([(f"{each.chunk.source}, {each.chunk.where}", each.injections) for each in event.chunks], output)
         case ev.ScopeResolved():
@@ -220,8 +211,8 @@ def _print_check(check: SentenceCheck, known: set[int], output: Output) -> None:
     objection = plain(answers.objection_sentence(check))
     if flag:
         output.line(output.paint(f"{flag[0].upper()}{flag[1:]}: {sentence}", "red"))
-    elif check.attributed:
-        output.line(f"{answers.FOUND.capitalize()} {''.join(f'[{number}]' for number in check.citations)}: {sentence}")
+    elif moved := answers.moved_text(check):
+        output.line(f"{moved[0].upper()}{moved[1:]}: {sentence}")
     elif objection:
         output.line(f"Supported: {sentence}")
     if objection:

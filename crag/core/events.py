@@ -283,8 +283,7 @@ class GuidanceOffered(_TimedEvent):
 class Verified(_TimedEvent):
     """The check of every sentence against what it cites. `faithfulness` is the supported share, None if unscored.
 
-    `found`: citations that the answer did not make, found afterwards for sentences that had none; numbered on from
-    the answer's own.
+    `found`: citations found afterwards, in runs of earlier builds; now an answer that the check changes comes before.
     """
 
     checks: tuple[SentenceCheck, ...]

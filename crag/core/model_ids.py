@@ -7,6 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 _LOCAL = re.compile(r"local-\d+")
+_SIZE = re.compile(r"(?:(\d{1,2})x)?(\d{1,4}(?:\.\d{1,3})?)b(?![a-z\d])|\d{3}m(?![a-z\d])", re.IGNORECASE)
+"""A number of parameters, as names have it: 7b, 8x7b, 1.5B, 350m."""
+SMALL = 8.0
+"""Billions of parameters, below which a model is small."""
 SERVED = ("openai-compatible", "openai", "reranker", "gguf")
 
 
@@ -32,6 +36,12 @@ class Maker:
     def place(self) -> str:
         """Where it is served; empty where it needs no server."""
         return {"openai": "OpenAI", "gguf": "this machine"}.get(self.provider, self.host)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it reads little and slowly: a model file, or one whose name says that it is under 8 B."""
+        sizes = [float(size or 0.1) * int(times or 1) for times, size in _SIZE.findall(self.model)]
+        return self.provider == "gguf" or (bool(sizes) and max(sizes) < SMALL)
 
     @classmethod
     def of(cls, id: str) -> Maker:

@@ -270,7 +270,7 @@ class Generator(Protocol):
     def answer(
         self, question: str, knowledge: Sequence[Strip], sources: dict[str, Chunk | WebPage], settings: Settings
     ) -> Iterator[str | Answer]:
-        """Pieces of text as they are written, then the whole Answer as the last item.
+        """Pieces of text as they are written, if any, then the whole Answer as the last item.
 
         `knowledge` is in reading order; `sources` maps a strip's `source_id` to its chunk or page.
         """

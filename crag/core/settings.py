@@ -194,7 +194,8 @@ class Settings(BaseModel):
     answer_context: int = setting(
         3000, "Text shown to the model", Range(200, 100_000, step=250, unit="tokens"), group="answer"
     )
-    """How much of the kept strips the language model that writes the answer is shown at most, the best first."""
+    """How much of the kept strips the language model that writes the answer is shown at most, the best first. A model
+    file, or one whose name says that it is under 8 B, is shown 500 tokens at most."""
     min_answer_score: float = setting(0.1, "Minimum answer score", Range(0, 1, step=0.01), group="answer")
     """If no kept strip scores at least this, the answer is that the documents do not say."""
     min_answer_confidence: float = setting(0.0, "Minimum answer confidence", Range(0, 1, step=0.01), group="answer")

@@ -103,8 +103,9 @@ class Trace:
     asked; None: of all that its settings let through. `context`: what was asked in place of a question that belongs to
     a conversation; None outside of one.
     `rounds` are the retrievals in order; `round` says which of their chunks are acted on. `strips` maps a chunk's or
-    page's id to its strips. `text` grows token by token; `answer` is set at the end, and `guidance` where it
-    helps on because there is none. `newer`: a newer build of this
+    page's id to its strips. `text` grows token by token. `answer` is set at the end, before that to
+    a quote that stands until a model writes, and again where the check changes it; `guidance` where it helps on
+    because there is none. `newer`: a newer build of this
     program stored it, with something that this one does not know and left out.
     """
 
@@ -222,7 +223,8 @@ class Trace:
             case ev.Refined():
                 return replace(after, strips={**self.strips, event.source_id: event.strips})
             case ev.Token():
-                return replace(after, text=self.text + event.text)
+                # What a model writes takes the place of the quote that was shown before it.
+                return replace(after, answer=None, text=("" if self.answer else self.text) + event.text)
             case ev.Answered():
                 return replace(after, answer=event.answer, text=event.answer.text)
             case ev.GuidanceOffered():

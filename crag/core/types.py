@@ -332,9 +332,10 @@ class QuotedAnswer:
     unnamed: int = 0
 
 
-Remark = Literal["cut", "overlong", "looped", "other language"]
+Remark = Literal["cut", "overlong", "looped", "other language", "no answer"]
 """What is to be said of a model's reply: it ended at its length, went on beyond it, repeated itself without end (of
-which one copy is kept), or is in another language than the question."""
+which one copy is kept), is in another language than the question, or said that there is no answer, where one is quoted
+all the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -348,7 +349,7 @@ class Answer:
     in tables ended; empty where none was made. `contradicts`: the cell that was looked up, where it gives another
     amount than the model does. `calculation`: what the question wants worked out, which is then the short answer.
     `confidence` 0..1: how likely it is right, of an abstaining one how likely what was held back is; None where that is
-    not known.
+    not known. Of a written one it is that of the quotes in its place times the share of its sentences that hold.
     """
 
     text: str
@@ -424,8 +425,9 @@ class SentenceCheck:
     """Whether the cited strips support one sentence of the answer. `supported` None: not checkable.
 
     `note` says how that was found; `by`: the evaluator that scored. `why` it was not scored is a sentence, or what is
-    said of `who`, the id of a model. `invented`: the numbers that stand for no cited text. `attributed`: the sentence
-    cited nothing, and `citations` were found for it afterwards. `judgements`: all that judged it, each with its word.
+    said of `who`, the id of a model. `citations` are the marks that it keeps, `dropped` those that it had beside them,
+    and `invented` those that stand for no source. `attributed`: what it cited does not support it, or it cited nothing,
+    and `citations` were found for it. `judgements`: all that judged it, each with its word.
     """
 
     sentence: str
@@ -438,6 +440,7 @@ class SentenceCheck:
     who: str = ""
     invented: tuple[int, ...] = ()
     attributed: bool = False
+    dropped: tuple[int, ...] = ()
     judgements: tuple[Judgement, ...] = ()
     figures: tuple[FigureCheck, ...] = ()
 
@@ -449,10 +452,10 @@ class SentenceCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What the check of an answer comes to: one check a sentence, in order, and the citations that it found."""
+    """What the check of an answer comes to: one check a sentence, in order, and the answer with the marks that hold."""
 
     checks: tuple[SentenceCheck, ...]
-    found: tuple[Citation, ...] = ()
+    answer: Answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from urllib.parse import quote, urlsplit
 
 from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Trace
-from crag.core.types import Answer, Chunk, Citation, SentenceCheck, WebPage
+from crag.core.types import Answer, Chunk, Citation, SentenceCheck, Strip, WebPage
 from crag.generation.citations import MARK, locate_checks
+from crag.generation.places import Place
 from crag.messages.answers import (
     brief_text,
     conflict_sentences,
@@ -17,6 +18,7 @@ from crag.messages.answers import (
     footnote_notes,
     handed_sentence,
     low_confidence_sentence,
+    moved_text,
     origin_text,
 )
 from crag.messages.wording import (
@@ -34,14 +36,10 @@ def handed_over(trace: Trace) -> list[tuple[Chunk | WebPage, str]]:
     """The sources whose strips a run handed over, in their order, each with the kept words; what lies between two
     strips that do not stand together is written as " … ". Empty of a run that wrote an answer, or did not end well.
     """
-    sources, said, ends = trace.sources, dict[str, str](), dict[str, int]()
+    sources, kept = trace.sources, dict[str, tuple[Strip, ...]]()
     for strip in trace.kept() if trace.handed_over else ():
-        if strip.source_id in sources:
-            apart = sources[strip.source_id].text[ends.get(strip.source_id, strip.start) : strip.start].strip()
-            before = said.get(strip.source_id)
-            said[strip.source_id] = strip.text if before is None else f"{before}{' … ' if apart else ' '}{strip.text}"
-            ends[strip.source_id] = strip.end
-    return [(sources[id], text) for id, text in said.items()]
+        kept[strip.source_id] = (*kept.get(strip.source_id, ()), strip)
+    return [(sources[id], Place(strips, sources).text) for id, strips in kept.items() if id in sources]
 
 
 UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -64,10 +62,8 @@ def turn(trace: Trace, label: str = "") -> str:
     `label` stands before the footnotes' numbers, so that those of several runs stay apart.
     """
     blocks = [f"## {escape_markdown(trace.question)}", *_about(trace), *_answer(trace, label)]
-    if outcome := outcome_sentence(trace):
-        blocks.append(f"*{escape_markdown(outcome)}*")
-    if weighed := weighed_sentence(trace):
-        blocks.append(f"*{escape_markdown(weighed)}*")
+    said = (low_confidence_sentence(trace), outcome_sentence(trace), weighed_sentence(trace))
+    blocks += [f"*{escape_markdown(each)}*" for each in said if each]
     if trace.answer and trace.answer.citations:
         blocks.append("\n".join(_footnote(citation, label) for citation in trace.answer.citations))
     return "\n\n".join(blocks) + "\n"
@@ -117,11 +113,9 @@ def _paragraphs(answer: Answer, checks: Sequence[SentenceCheck], known: set[int]
     """The answer's text, with what is wrong with a sentence said behind it and each mark a footnote."""
     whole = UNSEEN.sub(" ", answer.text)
     pieces, at = [], 0
-    for start, end, check in locate_checks(whole, checks):
-        sentence = whole[start:end]
+    for _, end, check in locate_checks(whole, checks):
         flag = flag_text(check, known)
-        marked = "" if MARK.search(sentence) else "".join(f" [{number}]" for number in check.citations)
-        pieces += [whole[at:start], sentence, marked if check.attributed else "", f"\x01{flag}\x02" if flag else ""]
+        pieces += [whole[at:end], f"\x01{flag}\x02" if flag else ""]
         at = end
     text = "".join([*pieces, whole[at:]])
     return [said for part in re.split(r"\n\s*\n", text) if (said := _paragraph(part, known, label))]
@@ -235,7 +229,7 @@ def closing(trace: Trace) -> str:
     if answer is None or answer.abstained:
         return ""
     lines = [f"[{each.number}] {place(each)}" for each in answer.citations]
-    lines += [f"*{escape_markdown(said)}*" for said in _doubts(trace, answer)]
+    lines += [f"*{escape_markdown(said)}*" for said in doubt_sentences(trace)]
     return _RULE + "  \n".join(lines) if lines else ""
 
 
@@ -246,14 +240,15 @@ def extract_answer(message: str) -> str:
     return " ".join(MARK.sub("", _ESCAPED.sub("", said)).split())
 
 
-def _doubts(trace: Trace, answer: Answer) -> Iterator[str]:
-    yield from (failure_sentence(each, name_in_sentence) for each in trace.failures if each.instead == "quotes")
-    if answer.unnamed:
-        yield unnamed_sentence(answer.unnamed)
-    if answer.low_confidence:
-        yield low_confidence_sentence(trace)
+def doubt_sentences(trace: Trace) -> list[str]:
+    """What is doubtful of a run's answer, for who reads it as text."""
+    answer = trace.answer
+    if answer is None:
+        return []
+    said = [failure_sentence(each, name_in_sentence) for each in trace.failures if each.instead == "quotes"]
+    said += filter(None, (unnamed_sentence(answer.unnamed), low_confidence_sentence(trace)))
     known = {each.number for each in answer.citations}
     for check in trace.checks:
-        if flag := flag_text(check, known):
-            yield f"{flag[0].upper()}{flag[1:]}: {check.sentence}"
-    yield from conflict_sentences(answer)
+        if flag := flag_text(check, known) or moved_text(check):
+            said.append(f"{flag[0].upper()}{flag[1:]}: {check.sentence}")
+    return [*said, *conflict_sentences(answer)]

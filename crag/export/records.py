@@ -300,6 +300,7 @@ class CheckRecord(Record):
     who: str
     invented: tuple[int, ...]
     attributed: bool
+    dropped: tuple[int, ...]
     judgements: tuple[Judgement, ...]
     figures: tuple[FigureCheck, ...]
     objection: str = Field(description="Which judges see it otherwise.")

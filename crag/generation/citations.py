@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Citation, FromWeb, Rect, SentenceCheck, Strip, WebPage
 from crag.text.formats import format_score
-from crag.text.guard import fence_text, injection_within, mask_injection
 from crag.text.sentences import STOPS, sentences
 
 MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 """[1], and [1, 2] as models write it."""
+_ONE = r"(?:sources?)?[\s:]{0,2}\^?\d{1,3}(?:\s?[-–—]\s?\d{1,9})?(?:,\s?p(?:age|\.)\s?\d{1,4})?"
+_MORE = rf"(?:\s{{0,2}}(?:[,;&]|and)\s{{0,2}}{_ONE})*+"
+_WRITTEN_MARK = re.compile(
+    rf"[\[【]\s?{_ONE}{_MORE}(?:†[^\]】\n]{{0,40}})?\s?[\]】]|\((?=source){_ONE}{_MORE}\s?\)", re.IGNORECASE
+)
+"""All that models write: [^1], [1-3], 【1†L4】, [source 1], (Sources 1 and 2), [1, page 4]."""
+_RANGE = re.compile(r"(?<![\d.])(?:p(?:age|\.)\s?\d+|(\d{1,3})(?:\s?[-–—]\s?(\d{1,9}))?)", re.IGNORECASE)
+LARGEST = 999
+"""The largest number of a mark."""
+WIDEST = 8
+"""So many numbers a range of marks stands for at most."""
 # Blanks are matched from the first of a run on, so that a long run is looked at once.
 _MARKS = re.compile(rf"(?:(?<!\s)\s*+{MARK.pattern})+")
 _LEADING_MARKS = re.compile(rf"(?:\s*{MARK.pattern})+[.!?]?")
@@ -29,6 +39,23 @@ def quotable(text: str) -> str:
     words = _LEADERS.sub(" – ", re.sub(r"^\s*[-–•*▪]\s+", "", text))
     words = _NUMBERED.sub(r" (\1) ", words)
     return MARK.sub(r"(\1)", " ".join(words.split()))
+
+
+def read_marks(text: str, number: Callable[[int], int] = int) -> str:
+    """The text with each mark in one of the forms that models write as [n], a mark a number, given by `number`.
+
+    A range that is too wide to be one of sources is its last number, which stands for nothing.
+    """
+
+    def rewrite(mark: re.Match[str]) -> str:
+        given: list[int] = []
+        for first, last in _RANGE.findall(mark.group().partition("†")[0]):
+            if first:
+                start, end = int(first), int(last or first)
+                given += range(start, end + 1) if 0 <= end - start < WIDEST else [min(end, LARGEST)]
+        return "".join(f"[{each}]" for each in dict.fromkeys(map(number, given)))
+
+    return _WRITTEN_MARK.sub(rewrite, text)
 
 
 def with_mark(text: str, number: int) -> str:
@@ -80,13 +107,23 @@ def locate_checks(answer: str, checks: Sequence[SentenceCheck]) -> Iterator[tupl
         yield kept[found], behind.end() if behind else kept[at - 1] + 1, check
 
 
-def with_found(answer: str, checks: Sequence[SentenceCheck]) -> str:
-    """The answer with marks behind the sentences whose citations were found afterwards."""
+def replace_marks(answer: str, checks: Sequence[SentenceCheck]) -> str:
+    """The answer with just the marks that each sentence's check keeps: those it had where they stood, others behind."""
     pieces, at = [], 0
-    for _, end, check in locate_checks(answer, checks):
-        if check.attributed and check.supported:
-            pieces += [answer[at:end], *(f" [{number}]" for number in check.citations)]
-            at = end
+    for start, end, check in locate_checks(answer, checks):
+        left = list(check.citations)
+
+        def keep(marks: re.Match[str], left: list[int] = left) -> str:
+            kept = [number for number in dict.fromkeys(numbers_in(marks.group())) if number in left]
+            left[:] = [number for number in left if number not in kept]
+            blank = marks.group()[: -len(marks.group().lstrip())]
+            return blank + "".join(f"[{number}]" for number in kept) if kept else _parting(marks)
+
+        sentence = _MARKS.sub(keep, answer[start:end])
+        for number in left:
+            sentence = _add_mark(sentence, number) if sentence[-1] in STOPS else f"{sentence} [{number}]"
+        pieces += [answer[at:start], sentence]
+        at = end
     return "".join([*pieces, answer[at:]])
 
 
@@ -190,50 +227,3 @@ def abstention(
         reason = f"the best strip scored {scored}, under the minimum answer score of {settings.min_answer_score:.2f}"
     text = f"{where}: {reason}."
     return Answer(text=text, by=by, abstained=True, low_confidence=True, unnamed=unnamed, confidence=confidence)
-
-
-def pieces_of(whole: Answer) -> Iterator[str | Answer]:
-    """A whole answer word by word, then itself: as a model would have written it."""
-    yield from re.findall(r"(?:\A\s*+)?\S++\s*+", whole.text)
-    yield whole
-
-
-CHARS_A_TOKEN = 3.2
-"""Fewer than English text has, so that what is counted here fits the model's own count too."""
-AROUND = 60
-"""Characters that a strip's tags and place take beside its text."""
-
-
-def fit_strips(knowledge: Sequence[Strip], tokens: int, first: Strip | None = None) -> list[Strip]:
-    """The best strips that fit into `tokens`, best first; at least one, where one holds a word.
-
-    `first` stands before all, whatever its score.
-    """
-    usable, _ = usable_of([strip for strip in knowledge if strip is not first])
-    chosen: list[Strip] = []
-    room = tokens * CHARS_A_TOKEN
-    ranked = sorted(usable, key=lambda strip: -(strip.score if strip.score is not None else 0.0))
-    for strip in [first, *ranked] if first else ranked:
-        room -= len(strip.text) + AROUND
-        if room < 0 and chosen:
-            break
-        chosen.append(strip)
-    return chosen
-
-
-def fenced_strip(strip: Strip, source: Chunk | WebPage | None, **marks: object) -> str:
-    """A strip as a writer reads it: whole, between tags, with what its source says to a model marked."""
-    spans = injection_within(source.text, strip.start, strip.end) if source else None
-    return fence_text("source", strip.text, spans, **marks, place=place_of(source))
-
-
-def place_of(source: Chunk | WebPage | None) -> str:
-    """Where a source stands, as a mark of its tag: without what could close the tag, or speaks to a model."""
-    match source:
-        case Chunk():
-            place = ", ".join(filter(None, (source.title, source.where)))
-        case WebPage():
-            place = f"web page: {source.title}"
-        case None:
-            place = "unknown"
-    return " ".join(mask_injection(re.sub(r"[\"<>\s]+", " ", place)).split())[:160].strip()

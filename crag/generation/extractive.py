@@ -32,7 +32,7 @@ from crag.generation.candidates import (
     word_rarity,
 )
 from crag.generation.cells import FoundCell, Lookup, has_cell, look_up
-from crag.generation.citations import abstention, build_citation, pieces_of, quotable, usable_of, with_mark
+from crag.generation.citations import abstention, build_citation, quotable, usable_of, with_mark
 from crag.generation.conversation.brackets import own_words
 from crag.generation.formulas import asks_arithmetic, formula_of
 from crag.generation.ground import with_differing
@@ -99,13 +99,13 @@ class ExtractiveGenerator:
         """
         usable, best = usable_of(knowledge)
         if (not usable or _is_below(best, settings)) and not _can_reach(question, usable, sources, settings):
-            yield from pieces_of(abstention(best, sources, settings, self.by))
+            yield abstention(best, sources, settings, self.by)
             return
         subjects = subjects_of(question, {strip.source_id for strip in usable}, sources)
         usable, best = usable_of([strip for strip in usable if strip.source_id not in subjects.foreign])
         sure = best is not None and best >= settings.upper
         if subjects.unnamed and settings.min_answer_score and not sure:
-            yield from pieces_of(abstention(best, sources, settings, self.by, unnamed=subjects.unnamed))
+            yield abstention(best, sources, settings, self.by, unnamed=subjects.unnamed)
             return
         units, graded = self._units(question, usable, settings.min_answer_score)
         best = graded if best is None else best
@@ -114,7 +114,7 @@ class ExtractiveGenerator:
             whole = abstention(best, sources, settings, self.by)
         else:
             whole = self._quoted(question, units, sources, settings, subjects, ground)
-        yield from pieces_of(whole)
+        yield whole
 
     def _quoted(
         self,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from crag.core.settings import Settings
 from crag.core.types import UNMET, Action, Answer, Chunk, Decision, Reported, Strip
 from crag.generation.cells import Lookup
-from crag.generation.citations import build_citation, numbers_in
+from crag.generation.citations import build_citation, numbers_in, usable_of
 
 
 def without_floor(settings: Settings, decision: Decision | None) -> Settings:
@@ -21,16 +21,18 @@ def without_floor(settings: Settings, decision: Decision | None) -> Settings:
     return settings.model_copy(update={"min_answer_score": 0.0})
 
 
-def finish(
-    answer: Answer,
-    decision: Decision | None,
-    knowledge: Sequence[Strip],
-    settings: Settings,
-) -> Answer:
-    """The answer as a run gives it: marked where it stands on weak ground."""
+def finish(answer: Answer, decision: Decision | None, knowledge: Sequence[Strip], settings: Settings) -> Answer:
+    """The answer as a run gives it: marked where it stands on weak ground.
+
+    A written one whose confidence is not known has that of the best strip that it rests on, or of the decision.
+    """
     if answer.abstained:
         return answer
-    return replace(answer, low_confidence=_unsure(answer, decision, knowledge, settings))
+    confidence = answer.confidence
+    if confidence is None and not answer.quoted:
+        _, best = usable_of(knowledge)
+        confidence = best if best is not None else decision.score if decision else None
+    return replace(answer, confidence=confidence, low_confidence=_unsure(answer, decision, knowledge, settings))
 
 
 def with_differing(answer: Answer, lookup: Lookup | None, foreign: Container[str]) -> Answer:
@@ -68,15 +70,16 @@ def lacks_support(decision: Decision | None, knowledge: Sequence[Strip]) -> bool
 def _unsure(answer: Answer, decision: Decision | None, knowledge: Sequence[Strip], settings: Settings) -> bool:
     """Whether an answer stands on weak ground: after INCORRECT with nothing from the web, never after CORRECT.
 
-    Otherwise one whose confidence is known does so below `confident_answer`. Where it is not known, or nothing was
+    Otherwise a quote whose confidence is known does so below `confident_answer`. Where it is not known, or nothing was
     graded, it is what the generator says of the strips it used. An answer to a question that names what nothing found
     names, an item or a period that no row has, or a cell that tables give differently, stands on weak ground whatever
-    the grades say; so does one whose words say the opposite; so does one that a cell contradicts.
+    the grades say; so does one whose words say the opposite; so does one that a cell contradicts, and a quote in which
+    a language model found no answer.
     """
     if decision is None or answer.unnamed or answer.lookup in UNMET or answer.contradicts:
         return answer.low_confidence
-    if lacks_support(decision, knowledge):
+    if lacks_support(decision, knowledge) or "no answer" in answer.remarks:
         return True
-    if answer.confidence is not None and settings.confident_answer:
+    if answer.quoted and answer.confidence is not None and settings.confident_answer:
         return answer.confidence < settings.confident_answer
     return decision.action is not Action.CORRECT and answer.low_confidence

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Literal
 
 from crag.core.protocols import RetrievalEvaluator
-from crag.core.types import Answer, Chunk, FigureCheck, Grade, Judgement, Passage, SentenceCheck, Strip, WebPage
-from crag.generation.citations import literal, numbers_in, quotable
+from crag.core.types import Chunk, FigureCheck, Grade, Judgement, Passage, SentenceCheck, Strip, WebPage
+from crag.generation.citations import literal, quotable
 from crag.generation.figures import check_figures, in_context
-from crag.text.sentences import sentences
 from crag.text.words import FUNCTION_WORDS, stem
 
 SUPPORTED_FROM = 0.5
@@ -47,39 +45,22 @@ def decisive(figures: Sequence[FigureCheck]) -> bool:
     return any(each.state == "missing" and each.kind != "name" for each in figures)
 
 
-QUOTED = 1.0
-"""The score of a sentence that is there as it is."""
-REARRANGED = 0.95
-"""Of one that is there but for the order and small words."""
-
 # What turns a statement round, or compares, is no small word.
 _SMALL = FUNCTION_WORDS - set("no not both but can could if into more most some than with will would".split())
-_TURNS = frozenset(
-    """no not nor never none neither without cannot may might could would should if unless except only almost nearly
-    expected planned alleged""".split()
-)
-"""Words with which a sentence says another thing than without them."""
-_BETWEEN = frozenset("from to than before after over under above below until since".split())
-"""Words that say which of two numbers is which."""
 _ITSELF = frozenset("answer answers question response result source sources document documents text value".split())
 """Words with which an answer speaks of itself and of what it rests on."""
 _TOKEN = re.compile(r"\d[\d.,]*\d|\w+(?:['’]t\b)?")
 
 
 def said_in(sentence: str, texts: Sequence[str]) -> Judgement:
-    """What the words alone say: supported where a text has the sentence, as it is or but for order and small words.
+    """What the words alone say: supported where a text has the sentence as it is.
 
-    Elsewhere they can't tell: other words may say the same, and the same words another thing. The score is the share
-    of the sentence's content words that stand in the texts, 0..1, where they can't tell.
+    Elsewhere they can't tell: other words may say the same, and the same words another thing. The score is then the
+    share of the sentence's content words that stand in the texts, 0..1.
     """
     if any(literal(sentence, text) for text in texts):
-        return Judgement(judge="words", supported=True, score=QUOTED)
-    if not _content_words(sentence):
-        return Judgement(judge="words", supported=None)
-    share = share_of_words(sentence, "\n".join(texts))
-    if share == 1.0 and any(_rearranged(sentence, span) for text in texts for span in _sentences(text)):
-        return Judgement(judge="words", supported=True, score=REARRANGED)
-    return Judgement(judge="words", supported=None, score=share)
+        return Judgement(judge="words", supported=True, score=1.0)
+    return Judgement(judge="words", supported=None, score=share_of_words(sentence, "\n".join(texts)))
 
 
 def share_of_words(sentence: str, text: str) -> float:
@@ -93,23 +74,6 @@ def has_subject(sentence: str) -> bool:
     return any(not word[0].isdigit() and word not in _ITSELF for word in _content_words(sentence))
 
 
-def _rearranged(sentence: str, other: str) -> bool:
-    """Whether `other` is a sentence with the same words, small ones and their order aside, and says it no other way."""
-    ours, theirs = _tokens(sentence), _tokens(other)
-    if any(number > Counter(theirs)[word] for word, number in Counter(_content_words(sentence)).items()):
-        return False
-    if _turned(ours) != _turned(theirs):
-        return False
-    numbers = [word for word in ours if word[0].isdigit()]
-    return not _BETWEEN & set(ours) or [word for word in theirs if word in numbers] == numbers
-
-
-def _turned(tokens: Sequence[str]) -> Counter[str]:
-    """How often each word that turns what is said stands among these; every short form of "not" is that word."""
-    short = ["not" if token.endswith(("'t", "’t")) else token for token in tokens]
-    return Counter(token for token in short if token in _TURNS)
-
-
 def _content_words(text: str) -> list[str]:
     return [word for word in _tokens(text) if word not in _SMALL]
 
@@ -117,95 +81,6 @@ def _content_words(text: str) -> list[str]:
 def _tokens(text: str) -> list[str]:
     """The words, folded in case, each number whole."""
     return _TOKEN.findall(quotable(text).casefold())
-
-
-def _sentences(text: str) -> list[str]:
-    return [text[start:end] for start, end in sentences(text)]
-
-
-NEAREST = 8
-"""So many strips, those that share most words with a sentence, are read for it."""
-LEAST_SHARED = 0.25
-"""A strip that holds fewer of a sentence's content words is no source of it, whatever is read there."""
-
-
-ATTRIBUTED_FROM = 0.6
-"""The mean score from which a strip becomes a sentence's source: higher than for one that it cites itself, since the
-best of several is taken."""
-TOGETHER = 0.9
-"""Two strips are a source together only where they hold so much of a sentence's content words, each some of its own."""
-
-
-class Attribution:
-    """The citations found for one answer's sentences. `found`: the numbers that are new, with their strips."""
-
-    def __init__(self, answer: Answer, strips: Sequence[Strip], judges: Judges) -> None:
-        self._strips, self._judges = strips, judges
-        self._numbers = {citation.strip_id: citation.number for citation in answer.citations}
-        self._taken = {*self._numbers.values(), *numbers_in(answer.text)}
-        self.found: list[tuple[int, Strip]] = []
-
-    def check(self, sentence: str) -> SentenceCheck:
-        """The sentence with the strip that supports it, or the two that do so together; else flagged.
-
-        One that names no subject fits too many, and is flagged. `supported` is None only where no judge could tell.
-        """
-        near = self._near(sentence) if has_subject(sentence) else []
-        if not near:
-            return SentenceCheck(sentence=sentence, citations=(), supported=False, note="nothing shown")
-        checks = self._judges.checks(sentence, [{strip.id: strip.text} for strip in near])
-        best = min(zip(checks, near, strict=True), key=lambda each: _order(each[0]))
-        check, sources = best[0], [best[1]]
-        if not _enough(check) and (other := _completing(sentence, best[1], near)):
-            (both,) = self._judges.checks(sentence, [{strip.id: strip.text for strip in (best[1], other)}])
-            if _enough(both):
-                check, sources = both, [best[1], other]
-        if _enough(check):
-            return replace(check, citations=tuple(self._number(strip) for strip in sources), attributed=True)
-        return check if check.supported is None else replace(check, supported=False, note="nothing shown")
-
-    def _near(self, sentence: str) -> list[Strip]:
-        """The strips that may say it, those that share most words first."""
-        close = [(share_of_words(sentence, strip.text), strip) for strip in self._strips]
-        close = [each for each in close if each[0] >= LEAST_SHARED]
-        return [strip for _, strip in sorted(close, key=lambda each: -each[0])[:NEAREST]]
-
-    def _number(self, strip: Strip) -> int:
-        """The number that the answer has for a strip; else the next one that nothing in its text stands for."""
-        if strip.id not in self._numbers:
-            number = max(self._numbers.values(), default=0) + 1
-            while number in self._taken:
-                number += 1
-            self._numbers[strip.id] = number
-            self._taken.add(number)
-            self.found.append((number, strip))
-        return self._numbers[strip.id]
-
-
-def _enough(check: SentenceCheck) -> bool:
-    """Whether what a check is of is the sentence's source: surely enough, or since it is there but for the order."""
-    worded = any(each.judge == "words" and each.supported for each in check.judgements)
-    return check.supported is True and (worded or (check.score or 0.0) >= ATTRIBUTED_FROM)
-
-
-def _order(check: SentenceCheck) -> tuple[int, float]:
-    """Those that support come first, then those that nobody could tell of; by score."""
-    return {True: 0, None: 1, False: 2}[check.supported], -(check.score or 0.0)
-
-
-def _completing(sentence: str, first: Strip, strips: Sequence[Strip]) -> Strip | None:
-    """The strip that says most of what `first` leaves out; None where the two don't say nearly all of the sentence."""
-    others = [strip for strip in strips if strip is not first]
-    together = [share_of_words(sentence, f"{first.text}\n{strip.text}") for strip in others]
-    if not together or max(together) < TOGETHER:
-        return None
-    other = others[together.index(max(together))]
-    alone = max(share_of_words(sentence, first.text), share_of_words(sentence, other.text))
-    return other if max(together) > alone else None
-
-
-Texts = Mapping[str, str]
-"""What is to support a sentence: texts by the ids of their strips."""
 
 
 class Judges:
@@ -216,41 +91,38 @@ class Judges:
     ) -> None:
         """`knowledge` is what may be cited, `sources` what its strips are of."""
         self._evaluator, self._knowledge, self._sources = evaluator, knowledge, sources
-        self._strips = {strip.id: strip for strip in knowledge}
 
-    def checks(self, sentence: str, each: Sequence[Texts], model: Judgement | None = None) -> list[SentenceCheck]:
-        """The sentence held against each of several texts, read in one go; `model` is what else was said of it.
+    def checks(
+        self, sentence: str, groups: Sequence[Sequence[Strip]], model: Judgement | None = None
+    ) -> list[SentenceCheck]:
+        """The sentence held against each group of strips, read in one go; `model` is what else was said of it.
 
         What is there word for word is asked of nobody.
         """
-        words = [said_in(sentence, list(texts.values())) for texts in each]
-        asked = [place for place, said in enumerate(words) if not _quoted(said)]
-        passages = [Passage(id=str(place), text=_join_texts(each[place])) for place in asked]
+        words = [said_in(sentence, [strip.text for strip in strips]) for strips in groups]
+        texts = {str(at): _join_texts(strips) for at, strips in enumerate(groups) if not words[at].supported}
+        passages = [Passage(id=at, text=text) for at, text in texts.items()]
         grades = {grade.passage_id: grade for grade in self._evaluator.grade(sentence, passages)} if passages else {}
         found = []
-        for place, texts in enumerate(each):
-            if _quoted(words[place]):
-                found.append(_check(sentence, (words[place],), ()))
-                continue
-            read = _judgement("evaluator", grades.get(str(place)), self._evaluator.id)
-            figures = self._figures(sentence, texts)
-            judged = [words[place], *_of_figures(figures), read, *([model] if model else [])]
+        for at, strips in enumerate(groups):
+            judged, figures = [words[at]], tuple[FigureCheck, ...]()
+            if not words[at].supported:
+                figures = self.figures(sentence, strips)
+                judged += _of_figures(figures)
+                judged += [_judgement("evaluator", grades.get(str(at)), self._evaluator.id), *filter(None, [model])]
             found.append(_check(sentence, tuple(judged), figures))
         return found
 
-    def _figures(self, sentence: str, texts: Texts) -> tuple[FigureCheck, ...]:
-        """Each figure of the sentence, with where it stands: in what is cited, or in what is said of that around it."""
-        strips = [self._strips[id] for id in texts]
+    def figures(self, sentence: str, strips: Sequence[Strip]) -> tuple[FigureCheck, ...]:
+        """Each figure of the sentence, with where it stands: in these strips, or in what is said around them."""
         around = {each.id: in_context(each, self._knowledge, self._sources.get(each.source_id)) for each in strips}
-        return tuple(
-            replace(each, source_id=self._strips[each.strip_id].source_id) if each.strip_id else each
-            for each in check_figures(sentence, around)
-        )
+        of = {each.id: each.source_id for each in strips}
+        return tuple(replace(each, source_id=of.get(each.strip_id, "")) for each in check_figures(sentence, around))
 
 
-def model_judgement(model: RetrievalEvaluator, sentence: str, texts: Texts) -> Judgement:
+def model_judgement(model: RetrievalEvaluator, sentence: str, strips: Sequence[Strip]) -> Judgement:
     """What a model says, in one call; that it can't tell where it failed, also where another model replaced it."""
-    passage = Passage(id="cited", text=_join_texts(texts))
+    passage = Passage(id="cited", text=_join_texts(strips))
     return _judgement("model", next(iter(model.grade(sentence, [passage])), None), model.id)
 
 
@@ -277,7 +149,7 @@ def _check(sentence: str, judgements: tuple[Judgement, ...], figures: tuple[Figu
     base = SentenceCheck(
         sentence=sentence, citations=(), supported=supported, score=score, judgements=judgements, figures=figures
     )
-    if _quoted(judgements[0]):
+    if judgements[0].supported:
         return replace(base, note="quoted")
     if supported is None:
         failed = next((each for each in judgements if each.why), None)
@@ -288,10 +160,5 @@ def _check(sentence: str, judgements: tuple[Judgement, ...], figures: tuple[Figu
     return replace(base, note="scored", by=by)
 
 
-def _quoted(words: Judgement) -> bool:
-    """Whether a sentence is there as it is; but for the order, `said_in` scores it lower."""
-    return words.supported is True and words.score == QUOTED
-
-
-def _join_texts(texts: Texts) -> str:
-    return "\n".join(texts.values())
+def _join_texts(strips: Sequence[Strip]) -> str:
+    return "\n".join(strip.text for strip in strips)

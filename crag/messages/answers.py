@@ -14,10 +14,9 @@ from crag.text.formats import count, format_score, join_names
 
 Name = Callable[[str], str]
 
-Fault = Literal["", "nothing shown", "no citation", "invented citation", "not checked", "unsupported"]
-"""What is wrong with a sentence of an answer: nothing that it could rest on supports it; it names no source (noted
-runs of earlier builds alone); it cites what is no source; the check came to nothing; what it cites does not support it.
-Empty: nothing, or it claims nothing."""
+Fault = Literal["", "nothing shown", "invented citation", "not checked", "unsupported"]
+"""What is wrong with a sentence of an answer: nothing that it could rest on supports it; it cites what is no source;
+the check came to nothing; what it cites does not support it. Empty: nothing, or it claims nothing."""
 
 FOUND = "found afterwards"
 """Said of a citation that the answer did not make."""
@@ -27,23 +26,36 @@ LOW_CONFIDENCE = "Low confidence"
 NOT_FOUND = "Not found in your documents"
 """Said of an abstention."""
 
+_NAMED = 3
+"""Figures that are named."""
 _JUDGES = {"words": "the words", "figures": "the figures", "evaluator": "the local evaluator", "model": "the model"}
 
 
+_LOOKUPS = {
+    "no period": "no table found has the period that is asked for",
+    "other row": "no cell found is surely the one that is asked for; the row that comes closest is quoted",
+    "no figure": "a figure is asked for, and nothing that is quoted has one",
+    "opposite": "what is quoted says the opposite of a word of the question",
+    "empty": "the form leaves what is asked for empty",
+    "several": "several rows fit the question and give different values: name the segment, statement or period",
+}
+"""Why an answer is of low confidence after a look-up in tables that ended so."""
+
+
 def confidence_text(trace: Trace) -> str:
-    """Where a run's answer is quoted from and how likely it is right, or that there is none; empty of a written answer.
+    """How likely a run's answer is right, where a quote is from, or that there is none; empty where nothing is known.
 
     How likely it is right is left out where the answer is of low confidence for another reason.
     """
     answer = trace.answer
     if answer is None or answer.abstained:
         return NOT_FOUND
+    known = "" if answer.confidence is None or weakness_text(trace) else f" {format_score(answer.confidence)}"
     if not answer.quoted or not answer.citations:
-        return LOW_CONFIDENCE if answer.low_confidence else ""
+        return f"{LOW_CONFIDENCE}{known}" if answer.low_confidence else known and f"Confidence{known}"
     first = answer.citations[0]
     page = f"p. {first.page}" if first.page else "the web"
     where = f"uoted from {first.place or page}"
-    known = "" if answer.confidence is None or weakness_text(trace) else f" {format_score(answer.confidence)}"
     if answer.low_confidence:
         return f"{LOW_CONFIDENCE}{known} · q{where}"
     return f"Q{where}{known and f' · confidence{known}'}"
@@ -66,6 +78,10 @@ def weakness_text(trace: Trace) -> str:
     answer = trace.answer
     if answer is None or answer.abstained or not answer.low_confidence:
         return ""
+    if unsupported := unsupported_text(trace):
+        return unsupported
+    if "no answer" in answer.remarks:
+        return "the language model found no answer; the closest passage is quoted"
     if answer.unnamed:
         return unnamed_sentence(answer.unnamed)
     if trace.action is Action.INCORRECT and not trace.kept("external"):
@@ -74,18 +90,8 @@ def weakness_text(trace: Trace) -> str:
         return "the chunks were graded as not answering, and nothing from the web helps"
     if all(strip.score is None for strip in trace.kept()):
         return "nothing that it rests on was graded"
-    if answer.lookup == "no period":
-        return "no table found has the period that is asked for"
-    if answer.lookup == "other row":
-        return "no cell found is surely the one that is asked for; the row that comes closest is quoted"
-    if answer.lookup == "no figure":
-        return "a figure is asked for, and nothing that is quoted has one"
-    if answer.lookup == "opposite":
-        return "what is quoted says the opposite of a word of the question"
-    if answer.lookup == "empty":
-        return "the form leaves what is asked for empty"
-    if answer.lookup == "several":
-        return "several rows fit the question and give different values: name the segment, statement or period"
+    if answer.lookup in _LOOKUPS:
+        return _LOOKUPS[answer.lookup]
     if answer.contradicts:
         return "a table gives another amount"
     return (
@@ -93,9 +99,22 @@ def weakness_text(trace: Trace) -> str:
     )
 
 
+def unsupported_text(trace: Trace) -> str:
+    """How many sentences of a written answer nothing supports, and what to check: a part of a sentence, or nothing."""
+    failed = [check for check in trace.checks if check.supported is False]
+    if not failed or trace.answer is None or trace.answer.quoted:
+        return ""
+    checked = count(sum(check.supported is not None for check in trace.checks), "sentence")
+    missing = dict.fromkeys(figure.text for figure in remarkable(failed)) or [f"“{failed[0].sentence}”"]
+    return f"nothing found supports {len(failed)} of {checked}: check {join_names([*missing][:_NAMED])}"
+
+
 def low_confidence_sentence(trace: Trace) -> str:
-    """That a run's answer is of low confidence, and what to do."""
-    return f"{confidence_text(trace)}. Check the cited pages."
+    """That a run's answer is of low confidence, why, and what to do; empty of another one."""
+    if trace.answer is None or trace.answer.abstained or not trace.answer.low_confidence:
+        return ""
+    why = unsupported_text(trace) or ("" if trace.answer.unnamed else weakness_text(trace))
+    return f"{'; '.join(filter(None, (confidence_text(trace), why)))}. Check the cited pages."
 
 
 def fault_of(check: SentenceCheck, known: Collection[int]) -> Fault:
@@ -104,8 +123,6 @@ def fault_of(check: SentenceCheck, known: Collection[int]) -> Fault:
         return ""
     if check.note == "nothing shown":
         return "nothing shown"
-    if check.note == "no citation":
-        return "no citation"
     if any(number not in known for number in check.citations):
         return "invented citation"
     return "not checked" if check.supported is None else "unsupported"
@@ -121,25 +138,24 @@ def check_sentence(check: SentenceCheck, name: Name = str) -> str:
         return f"scored by {name(check.by)}"
     said = {"scored": "", "nothing shown": NOTHING_SHOWN, "figures": _figures(check)}.get(check.note, check.note)
     judged = _format_judgements(check.judgements, name) if check.note != "quoted" else ""
-    return "; ".join(filter(None, (f"{FOUND}, {said}".rstrip(", ") if check.attributed else said, judged)))
+    return "; ".join(filter(None, (moved_text(check), said, judged)))
+
+
+def moved_text(check: SentenceCheck) -> str:
+    """Which marks of a sentence its check took out, and where it found it; empty where it keeps what it has."""
+    taken, stands = (join_names([f"[{number}]" for number in each]) for each in (check.dropped, check.citations))
+    if check.attributed:
+        return f"cited {taken}, stands in {stands}" if taken else FOUND
+    return f"{taken} taken out" if taken else ""
 
 
 def flag_text(check: SentenceCheck, known: Collection[int]) -> str:
     """What is wrong with a sentence of an answer, in a few words; empty where nothing is. `known` as in `fault_of`."""
-    missing = [figure.text for figure in check.figures if figure.state == "missing"]
-    match fault_of(check, known):
-        case "":
-            return ""
-        case "nothing shown":
-            return NOTHING_SHOWN
-        case "no citation":
-            return "cites no source"
-        case "invented citation":
-            return "its citation matches no source"
-        case "not checked":
-            return "not checked"
-        case "unsupported":
-            return f"not in its sources: {', '.join(missing)}" if missing else "not supported by its sources"
+    missing = ", ".join(figure.text for figure in check.figures if figure.state == "missing")
+    unsupported = f"not in its sources: {missing}" if missing else "not supported by its sources"
+    said = {"nothing shown": NOTHING_SHOWN, "invented citation": "its citation matches no source"}
+    fault = fault_of(check, known)
+    return unsupported if fault == "unsupported" else said.get(fault, fault)
 
 
 def footnote_notes(citation: Citation) -> list[str]:
@@ -158,20 +174,6 @@ def objection_sentence(check: SentenceCheck, name: Name = str) -> str:
         return ""
     says = "says that it is" if len(objecting) == 1 else "say that it is"
     return f"{join_names(objecting)} {says} {'not supported' if check.supported else 'supported'}"
-
-
-def attributed_sentence(checks: Sequence[SentenceCheck]) -> str:
-    """How many sentences cited nothing and what came of them; empty where each cites or claims nothing."""
-    found = sum(check.attributed for check in checks)
-    nothing = sum(check.note == "nothing shown" for check in checks)
-    parts = []
-    if found:
-        its = "its source was" if found == 1 else "their sources were"
-        parts.append(f"{count(found, 'sentence')} cited nothing: {its} {FOUND}")
-    if nothing:
-        cites, them = ("cites", "it") if nothing == 1 else ("cite", "them")
-        parts.append(f"{count(nothing, 'sentence')} {cites} nothing, and nothing shown supports {them}")
-    return "; ".join(parts)
 
 
 def _figures(check: SentenceCheck) -> str:

@@ -12,18 +12,7 @@ from crag.core.events import Failed, FallbackAction, QuestionRewritten, ScopeRes
 from crag.core.model_ids import about
 from crag.core.settings import Settings, StoredSettings, meta
 from crag.core.trace import Trace
-from crag.core.types import (
-    Action,
-    Aggregation,
-    Decision,
-    FromWeb,
-    Grade,
-    KeepReason,
-    Remark,
-    SetGrade,
-    Strip,
-    Unread,
-)
+from crag.core.types import Action, Aggregation, Decision, FromWeb, Grade, KeepReason, Remark, SetGrade, Strip, Unread
 from crag.text.formats import count, format_score, join_names
 from crag.text.guard import InjectionKind, InjectionSpan
 from crag.text.words import count_words
@@ -159,17 +148,18 @@ def unnamed_sentence(unnamed: Sequence[str]) -> str:
     return f"Nothing found names {' or '.join(unnamed)}." if unnamed else ""
 
 
+_REMARKS: dict[Remark, str] = {
+    "cut": "The model's reply was cut at its length: its end is missing.",
+    "overlong": "The model wrote on beyond the length it was given, and was cut there.",
+    "looped": "The model repeated itself without end: it was cut, and what it repeated stands here once.",
+    "other language": "The answer is in another language than the question.",
+    "no answer": "The language model found no answer; the closest passage is quoted.",
+}
+
+
 def remark_sentence(remark: Remark) -> str:
     """What is to be said of a model's reply."""
-    match remark:
-        case "cut":
-            return "The model's reply was cut at its length: its end is missing."
-        case "overlong":
-            return "The model wrote on beyond the length it was given, and was cut there."
-        case "looped":
-            return "The model repeated itself without end: it was cut, and what it repeated stands here once."
-        case "other language":
-            return "The answer is in another language than the question."
+    return _REMARKS[remark]
 
 
 def unread_sentence(problem: Unread) -> str:

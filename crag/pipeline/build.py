@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from crag.core import events as ev
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import ProviderError
+from crag.core.model_ids import Maker
 from crag.core.protocols import (
     Chat,
     Embedder,
@@ -129,7 +130,8 @@ def build_pipeline(
         evaluator, support = (GradingService(each, grades, checked, report) for each in outside)
     brackets = BracketContextualizer()
     rewriter = local.rewriter if isinstance(local.rewriter, KeywordRewriter) else GuardedRewriter(local.rewriter)
-    rewriters = [LlmRewriter(chat), rewriter] if chat else [rewriter]
+    # A model file needs a minute for what rules do at once.
+    rewriters = [LlmRewriter(chat), rewriter] if chat and Maker.of(chat.id).provider != "gguf" else [rewriter]
     webs = _webs(plan, config, meter, local.folder, problems)
     allowed = (request.allowed or _refused) if config.providers.ask_before_web else None
     hours = float(config.providers.web_cache_hours)

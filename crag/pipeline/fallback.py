@@ -100,7 +100,7 @@ class FallbackRewriter:
 
 
 class FallbackGenerator:
-    """Has `first` write; where that fails, `second` does, whose answer is then given whole, marked."""
+    """Has `second` quote and `first` write; where that fails or finds nothing, the quote is the answer, marked."""
 
     def __init__(self, first: Generator, second: Generator, emitter: EventEmitter) -> None:
         self._first, self._second, self._emitter, self.by = first, second, emitter, first.by
@@ -108,18 +108,34 @@ class FallbackGenerator:
     def answer(
         self, question: str, knowledge: Sequence[Strip], sources: dict[str, Chunk | WebPage], settings: Settings
     ) -> Iterator[str | Answer]:
-        """The pieces of `first` as they come, then an Answer: of these pieces, or of `second`, in their place."""
+        """The quote, if there is one, then the pieces of `first` as they come and an Answer: of these, or the quote."""
+        try:
+            *_, quote = self._second.answer(question, knowledge, sources, settings)
+        except ProviderError:
+            yield from self._first.answer(question, knowledge, sources, settings)
+            return
+        assert isinstance(quote, Answer)
+        if not quote.abstained:
+            yield quote
         try:
             for piece in self._first.answer(question, knowledge, sources, settings):
-                yield piece
                 if isinstance(piece, Answer):
+                    yield self._joined(piece, quote, settings)
                     return
+                yield piece
             raise ReplyError("The answer ended before it was complete.", "Ask again.")
         except ProviderError as error:
             self._emitter.worked_around("answer", error, "quotes", self._second.by)
-        for piece in self._second.answer(question, knowledge, sources, settings):
-            if isinstance(piece, Answer):
-                yield replace(piece, instead_of=self.by)
+        yield replace(quote, instead_of=self.by)
+
+    def _joined(self, written: Answer, quote: Answer, settings: Settings) -> Answer:
+        """What is written, with the quote's confidence; the quote, marked, where it is sure and nothing is written."""
+        if not written.abstained:
+            return replace(written, confidence=quote.confidence)
+        low, sure = quote.low_confidence, quote.confidence
+        if quote.abstained or (low if sure is None else sure < settings.confident_answer):
+            return written
+        return replace(quote, instead_of=self.by, remarks=("no answer",))
 
 
 class FallbackWeb:

@@ -88,7 +88,7 @@ class Service(Generic[Kind_co]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderPlan:
-    """What a configuration comes to. `model` speaks, where there is one: it rewrites, too.
+    """What a configuration comes to. `model` speaks, where there is one: it rewrites, too, unless it is a file.
 
     `writer` is None where sentences are quoted. `webs` are asked in this order. `given_web` names the pages that
     the engine's maker put in place of the folder. `asks`: each query waits for a yes before it leaves.

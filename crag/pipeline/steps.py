@@ -230,13 +230,12 @@ def answer(state: State, parts: RunContext) -> State:
     for piece in parts.generator.answer(state["question"], knowledge, sources, settings):
         parts.check()
         if isinstance(piece, Answer):
-            whole = piece
-            break
-        parts.emit(ev.Token(text=piece, at=parts.now()))
+            whole = finish(piece, decision, knowledge, settings)
+            parts.emit(ev.Answered(answer=whole, at=parts.now()))
+        else:
+            parts.emit(ev.Token(text=piece, at=parts.now()))
     if whole is None:
         raise ReplyError("The answer ended before it was complete.", "Ask again.")
-    whole = finish(whole, decision, knowledge, settings)
-    parts.emit(ev.Answered(answer=whole, at=parts.now()))
     if whole.abstained or lacks_support(decision, knowledge):
         _guide(state, parts)
     return {"answer": whole}
@@ -258,9 +257,10 @@ def _guide(state: State, parts: RunContext) -> None:
 def verify(state: State, parts: RunContext) -> State:
     """Every sentence of the answer against the strips it cites, or all that its writer was shown."""
     made = parts.verifier.verify(state["answer"], _knowledge(state), _sources(state), parts.settings)
-    score = faithfulness(made.checks)
-    parts.emit(ev.Verified(checks=made.checks, faithfulness=score, found=made.found, at=parts.now()))
-    return {}
+    if made.answer != state["answer"]:
+        parts.emit(ev.Answered(answer=made.answer, at=parts.now()))
+    parts.emit(ev.Verified(checks=made.checks, faithfulness=faithfulness(made.checks), at=parts.now()))
+    return {"answer": made.answer}
 
 
 def _mark_page(page: WebPage, erases: bool) -> WebPage:

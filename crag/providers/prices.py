@@ -138,10 +138,10 @@ CHARS_A_TOKEN = 4.0
 """Of English, where no provider counted: an estimate."""
 FRAME = 780
 """Characters of an answer's prompt beside question and sources."""
-TAGS = 45
-"""Characters around each source, beside its title."""
-FITTED = 3.2, 60
-"""How the answer's context limit is counted: characters a token, and characters around each source."""
+TAGS = 48
+"""Characters around each page that is shown, beside its title."""
+FITTED = 3.2
+"""Characters a token, as the answer's context limit is counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,11 +279,13 @@ def _tokens_a_character(trace: Trace) -> float:
 
 def _prompt(texts: Iterable[tuple[str, Chunk | WebPage | None]], trace: Trace, settings: Settings) -> int:
     """Characters of the prompt that shows these texts with their sources, the first ones as far as they fit."""
-    characters, around = FITTED
-    size, room = FRAME + len(trace.meant), settings.answer_context * characters
+    size, room, pages = FRAME + len(trace.meant), settings.answer_context * FITTED, set[object]()
     for place, (text, source) in enumerate(texts):
-        room -= len(text) + around
+        page = (source.document_id, source.page, source.place) if isinstance(source, Chunk) else source and source.id
+        shown = len(text) + (0 if page in pages else TAGS + (len(source.title) if source else 0))
+        room -= shown
         if room < 0 and place:
             break
-        size += len(text) + TAGS + (len(source.title) if source else 0)
+        size += shown
+        pages.add(page)
     return size

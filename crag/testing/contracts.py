@@ -391,7 +391,7 @@ def whole(generator: Generator, question: str, knowledge: list[Strip], settings:
     *pieces, last = list(generator.answer(question, knowledge, SOURCES, settings or Settings()))
     assert isinstance(last, Answer)
     assert all(isinstance(piece, str) and piece for piece in pieces)
-    assert "".join(str(piece) for piece in pieces) == last.text
+    assert not pieces or "".join(map(str, pieces)) == last.text
     return last
 
 

@@ -266,12 +266,12 @@ UNTRUSTED = (
 
 def fence(tag: str, text: str, **marks: object) -> str:
     """Text between tags that it can't close: data for a model, never instructions."""
-    return _between(tag, _neutral(text), marks)
+    return enclose(tag, _neutral(text), marks)
 
 
 def fence_text(tag: str, text: str, spans: Sequence[InjectionSpan] | None = None, **marks: object) -> str:
     """Text of a document or web page between tags, whole, with what speaks to a model marked as by `marked`."""
-    return _between(tag, mark_untrusted(text, spans), marks)
+    return enclose(tag, mark_untrusted(text, spans), marks)
 
 
 def mark_untrusted(text: str, spans: Sequence[InjectionSpan] | None = None) -> str:
@@ -297,6 +297,7 @@ def _neutral(text: str) -> str:
     return whole_text(text).replace("<", "‹").replace(">", "›")
 
 
-def _between(tag: str, text: str, marks: dict[str, object]) -> str:
+def enclose(tag: str, text: str, marks: Mapping[str, object]) -> str:
+    """Text that can't close them between tags."""
     said = "".join(f' {name}="{value}"' for name, value in marks.items())
     return f"<{tag}{said}>\n{text}\n</{tag}>"

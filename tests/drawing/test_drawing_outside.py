@@ -123,11 +123,11 @@ def test_an_answer_by_a_model_names_it_and_flags_what_was_not_found():
     found = seen(html)
     assert "written by qwen, at 127.0.0.1:8080" in found.said
     assert "Low confidence" in found.said
-    assert "the best text that it rests on was scored below the upper threshold" in found.said
+    assert "nothing found supports 2 of 3 sentences: check “It is long.”" in found.said
     assert "Faithfulness 33%: 1 of 3 sentences supported by what they cite; 1 could not be checked" in found.said
-    for tag in ("unsupported", "invented citation", "no citation"):
+    for tag in ("unsupported", "invented citation", "not checked"):
         assert found.said.count(tag) == 1
-    assert "It is long 2. unsupported" in found.said and "It stands. no citation" in found.said
+    assert "It is long 2. unsupported" in found.said and "It stands. not checked" in found.said
     assert 'data-pick="cite:9"' not in html and '<span class="invented" title="No such source">[9]</span>' in html
     titles = {value for name, value in found.attributes if name == "title"}
     assert "[9] stands for no cited text." in titles

@@ -151,7 +151,7 @@ def sound(run: Run) -> Trace:
     """The trace of a run that ended by itself, in time, with an answer from kept text, and told no secret."""
     trace = run.trace
     kinds = [event.kind for event in run.events]
-    assert kinds[-1] == "run_finished" and kinds.count("run_finished") == kinds.count("answered") == 1
+    assert kinds[-1] == "run_finished" and kinds.count("run_finished") == 1 and kinds.count("answered")
     assert trace.failure is None and not trace.cancelled
     assert trace.answer is not None and not trace.answer.abstained and trace.text == trace.answer.text
     cited = {citation.strip_id for citation in trace.answer.citations}
@@ -294,7 +294,8 @@ def test_stop_ends_a_run_that_hangs_and_the_server_sees_it(ask: Ask, part: Part)
         run = ask(outside, cancel=stop, run_seconds=600)
         assert outside.left.wait(60)
     assert [event.kind for event in run.events[-2:]] == ["cancelled", "run_finished"]
-    assert run.trace.cancelled and not run.trace.failures and run.trace.answer is None
+    quote = run.trace.answer  # it stands until a model writes
+    assert run.trace.cancelled and not run.trace.failures and (quote.quoted if quote else part != "answer")
     assert set(outside.seen[outside.seen.index(part) :]) == {part}
     recorded(run)
 

@@ -86,7 +86,7 @@ def test_under_an_answer_stand_its_sources_and_what_is_doubtful() -> None:
         "[1] a \\[report\\].pdf, page 3  \n"
         "[2] **web** Moon, <https://example.org/a%20b>  \n"
         "*Nothing found names Madill.*  \n"
-        f"*{LOW_CONFIDENCE}. Check the cited pages.*  \n"
+        f"*{LOW_CONFIDENCE}; nothing found supports 1 of 1 sentence: check “So they say.”. Check the cited pages.*  \n"
         f"*{NOTHING_SHOWN.capitalize()}: So they say.*  \n"
         "*The table on p. 3 says 70 \\[1\\].*  \n"
         "*Your documents give different values: 80 in a \\[report\\].pdf (2018) \\[1\\]; 90 in Moon \\[2\\].*"

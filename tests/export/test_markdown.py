@@ -35,11 +35,11 @@ def test_each_citation_is_a_footnote_with_file_page_and_quote_or_address():
 def test_sentences_that_nothing_supports_are_marked_each_in_its_way():
     said = markdown.turn(Trace.from_events(approved()))
     assert "1890[^1]. It is long[^2]. *(not supported by its sources)* It is red" in said
-    assert "*(its citation matches no source)* It stands. *(cites no source)*" in said
+    assert "*(its citation matches no source)* It stands. *(not checked)*" in said
 
 
 def test_what_was_found_afterwards_is_cited_and_said_to_be():
-    answer = Answer(text="It opened in 1890. It is red.", by="m", citations=(cited(1, found=True),))
+    answer = Answer(text="It opened in 1890 [1]. It is red.", by="m", citations=(cited(1, found=True),))
     said = markdown.turn(
         run(
             answer,
@@ -47,7 +47,7 @@ def test_what_was_found_afterwards_is_cited_and_said_to_be():
             SentenceCheck(sentence="It is red.", citations=(), supported=False, note="nothing shown"),
         )
     )
-    assert f"It opened in 1890.[^1] It is red. *({NOTHING_SHOWN})*" in said
+    assert f"It opened in 1890[^1]. It is red. *({NOTHING_SHOWN})*" in said
     assert FOUND in said
 
 

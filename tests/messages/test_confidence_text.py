@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from crag.core.trace import Round, Trace
-from crag.core.types import Action, Answer, Citation, Decision, Strip
+from crag.core.types import Action, Answer, Citation, Decision, FigureCheck, SentenceCheck, Strip
 from crag.messages.answers import LOW_CONFIDENCE, NOT_FOUND, confidence_text, low_confidence_sentence, weakness_text
 
 CITED = Citation(number=1, strip_id="s", source_id="c", origin="internal", source="a.pdf", quote="q", page=57)
@@ -23,7 +23,8 @@ SURE = Answer(text="It is so [1].", by="extractive", citations=(CITED,), confide
         (replace(SURE, confidence=0.35, low_confidence=True), f"{LOW_CONFIDENCE} 0.35 · quoted from p. 57"),
         (replace(SURE, abstained=True, citations=(), low_confidence=True), NOT_FOUND),
         (replace(SURE, by="a model", confidence=None), ""),
-        (replace(SURE, by="a model", confidence=0.5, low_confidence=True), LOW_CONFIDENCE),
+        (replace(SURE, by="a model"), "Confidence 0.83"),
+        (replace(SURE, by="a model", confidence=0.5, low_confidence=True), f"{LOW_CONFIDENCE} 0.50"),
     ],
 )
 def test_an_answer_has_its_source_and_its_confidence(answer: Answer, said: str) -> None:
@@ -55,4 +56,16 @@ def test_a_high_confidence_is_not_shown_where_another_reason_makes_it_low(answer
     trace = run(replace(SURE, low_confidence=True, **answer), action)
     assert weakness_text(trace) == why
     assert confidence_text(trace) == f"{LOW_CONFIDENCE} · quoted from p. 57"
-    assert low_confidence_sentence(trace) == f"{LOW_CONFIDENCE} · quoted from p. 57. Check the cited pages."
+    also = "" if "unnamed" in answer else f"; {why}"
+    assert low_confidence_sentence(trace) == f"{LOW_CONFIDENCE} · quoted from p. 57{also}. Check the cited pages."
+
+
+def test_a_written_answer_that_nothing_found_supports_says_what_to_check() -> None:
+    missing = FigureCheck(start=7, end=18, text="7.9 percent", kind="number", state="missing")
+    wrong = SentenceCheck(sentence="It was 7.9 percent.", citations=(1,), supported=False, figures=(missing,))
+    good = SentenceCheck(sentence="It is so.", citations=(1,), supported=True)
+    written = replace(SURE, by="a model", low_confidence=True)
+    said = weakness_text(replace(run(written), checks=(good, wrong)))
+    assert said == "nothing found supports 1 of 2 sentences: check 7.9 percent"
+    silent = replace(SURE, instead_of="a model", remarks=("no answer",), low_confidence=True)
+    assert "the language model found no answer" in low_confidence_sentence(run(silent))

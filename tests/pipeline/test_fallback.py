@@ -1,7 +1,7 @@
 """Parts that stand in for others: who does the work, in which order things are said, and what is passed on."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -48,6 +48,20 @@ class Writer:
             raise self.ends
         if self.whole:
             yield Answer(text="".join(self.pieces), by=self.by)
+
+
+@dataclass
+class Given:
+    """Gives this answer at once."""
+
+    answers: Answer
+
+    @property
+    def by(self) -> str:
+        return self.answers.by
+
+    def answer(self, *_: object) -> Iterator[str | Answer]:
+        yield self.answers
 
 
 @dataclass
@@ -143,19 +157,42 @@ def written(generator: Generator) -> list[str | Answer]:
 
 @pytest.mark.parametrize("shown", [(), ("The bridge ", "was")])
 @pytest.mark.parametrize("first", ["breaks off", "ends without an answer"])
-def test_no_piece_of_either_follows_once_the_second_writes(shown: Sequence[str], first: str) -> None:
+def test_the_quote_stands_first_and_again_where_the_first_fails(shown: Sequence[str], first: str) -> None:
     heard = Heard()
     ends = UnreachableError("It broke off.") if first == "breaks off" else None
     generator = FallbackGenerator(Writer(shown, ends, whole=False, by="m"), Writer(["A ", "quote."]), heard.emitter)
-    assert written(generator) == [*shown, Answer(text="A quote.", by="a writer", instead_of="m")]
+    quote = Answer(text="A quote.", by="a writer")
+    assert written(generator) == [quote, *shown, replace(quote, instead_of="m")]
     why = "It broke off." if ends else "The answer ended before it was complete."
     assert heard.said == [f"{why} The best sentences are quoted instead."]
 
 
-def test_a_generator_that_does_not_fail_is_passed_on_as_it_is() -> None:
+def test_a_generator_that_does_not_fail_is_passed_on_behind_the_quote() -> None:
     heard, first = Heard(), Writer(["The ", "bridge."], by="m")
-    assert written(FallbackGenerator(first, Writer(["A quote."]), heard.emitter)) == written(first)
+    [quote, *passed] = written(FallbackGenerator(first, Writer(["A quote."]), heard.emitter))
+    assert isinstance(quote, Answer) and quote.text == "A quote." and passed == written(first)
+    broken = Writer([], UnreachableError("No quote."))
+    assert written(FallbackGenerator(first, broken, heard.emitter)) == written(first)
     assert heard.events == []
+
+
+@pytest.mark.parametrize(
+    ("confidence", "low", "quoted"), [(0.9, False, True), (0.1, False, False), (None, True, False)]
+)
+def test_where_a_model_finds_no_answer_a_sure_quote_stands_and_is_marked(
+    confidence: float | None, low: bool, quoted: bool
+) -> None:
+    silent = Given(Answer(text="They do not say.", by="m", abstained=True))
+    quote = Answer(text="A quote.", by="extractive", confidence=confidence, low_confidence=low)
+    generator = FallbackGenerator(silent, Given(quote), Heard().emitter)
+    *_, last = generator.answer("Which bridge?", [], {}, Settings(confident_answer=0.6))
+    assert last == (replace(quote, instead_of="m", remarks=("no answer",)) if quoted else silent.answers)
+
+
+def test_a_written_answer_has_the_confidence_of_the_quote() -> None:
+    quote = Answer(text="A quote.", by="extractive", confidence=0.7)
+    *_, last = written(FallbackGenerator(Writer(["It is."], by="m"), Given(quote), Heard().emitter))
+    assert isinstance(last, Answer) and (last.text, last.confidence) == ("It is.", 0.7)
 
 
 def test_stop_is_no_failure_that_another_part_makes_up_for() -> None:

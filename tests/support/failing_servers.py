@@ -27,7 +27,7 @@ times as many blanks as are read of any reply, as gzip. loop, endless: an answer
 LLM_KEY, TAVILY_KEY = "sk-secret-of-these-tests", "tvly-secret-of-these-tests"
 SERVER_WORDS = "words-that-only-the-failing-server-says"
 PIECES = ["Hiring took eighty ", "days in 2019 [", "1]. ", "It took longer ", "in 2018 [2]."]
-SHOWN_BEFORE_THE_KILL = 3
+SHOWN_BEFORE_THE_KILL = 4
 SNIPPET = "Hiring took ninety days in 2018, says the snippet of page {}."
 PAGE = "Hiring took ninety days in 2018, says the whole text of page {}."
 

@@ -24,7 +24,6 @@ from crag.messages.answers import (
     FOUND,
     NOT_FOUND,
     NOTHING_SHOWN,
-    attributed_sentence,
     calculation_text,
     check_sentence,
     confidence_text,
@@ -144,7 +143,9 @@ def _quoted(whole: Answer, trace: Trace) -> Html:
     if not whole.instead_of:
         return Html()
     said = f"{maker(whole.instead_of)} failed."
-    if failure := next(iter(reversed(path.step_failures(trace, "answer"))), None):
+    if "no answer" in whole.remarks:
+        said = f"{maker(whole.instead_of)} found no answer; the closest passage says:"
+    elif failure := next(iter(reversed(path.step_failures(trace, "answer"))), None):
         own = failure.who == whole.instead_of
         cause = about(failure.cause, failure.who, name_in_sentence)
         said = f"{maker(whole.instead_of)} failed: it {failure.cause}" if own else f"{said} {cause}"
@@ -179,10 +180,9 @@ def _marked(
     sentences = list(locate_checks(whole, checks))
 
     def sentence(check: SentenceCheck, inside: Html, *place: int) -> object:
-        found = [_button(known[number]) for number in check.citations if check.attributed and number in known]
         flag = flag_of(check, set(known))
         said = h.span(flag.kind, title=flag.why)[inside] if flag else inside
-        return said, found and (" ", h.span("keep")[found]), flag and flag.name and (" ", h.span("tag")[flag.name])
+        return said, flag and flag.name and (" ", h.span("tag")[flag.name])
 
     def table(found: QuotedRows, inside: Html, start: int, end: int) -> object:
         return start == found.start and draw_rows(found, answer, _button(found.citation))
@@ -245,7 +245,8 @@ def _label(whole: Answer, trace: Trace) -> Html:
         unverified = any(citation.from_web == "unverified" for citation in kept)
         tags.append(f"With a page kept from the web{', unverified' if unverified else ''}")
     shown = h.joined(" ", (h.span("tag web" if "web" in tag else "tag")[tag] for tag in tags))
-    replies = [h.fragment(h.span("tag")["The model's reply"], " ", remark_sentence(each)) for each in whole.remarks]
+    remarked = [remark_sentence(each) for each in whole.remarks if each != "no answer"]
+    replies = [h.fragment(h.span("tag")["The model's reply"], " ", each) for each in remarked]
     lines = [
         (shown, " ", "; ".join(filter(None, notes))),
         *replies,
@@ -266,7 +267,7 @@ def _faithfulness(trace: Trace) -> list[object]:
     left = sum(1 for check in trace.checks if check.supported is None and check.note)
     more = f"; {left} could not be checked" if left else ""
     said = f": {supported} of {words.count(checkable, 'sentence')} supported by what they cite{more}"
-    return [(h.b[f"Faithfulness {trace.faithfulness:.0%}"], said), attributed_sentence(trace.checks)]
+    return [(h.b[f"Faithfulness {trace.faithfulness:.0%}"], said)]
 
 
 def _disputed(trace: Trace) -> Html:
@@ -352,11 +353,9 @@ def flag_of(check: SentenceCheck, known: Collection[int]) -> Flag | None:
     note = words.sentence(check_sentence(check, name_in_sentence))
     match fault_of(check, known):
         case "":
-            return Flag("", "disputed", note) if check.supported and check.objecting else None
+            return Flag("", "disputed", note) if check.supported and (check.objecting or check.dropped) else None
         case "nothing shown":
             return Flag(NOTHING_SHOWN, "flagged", note)
-        case "no citation":
-            return Flag("no citation", "unchecked", "This sentence cites no source, so it can't be checked.")
         case "invented citation":
             said = note if check.note == "invented" else "This citation doesn't match any source."
             return Flag("invented citation", "flagged", said)

@@ -21,7 +21,7 @@ from crag.export.html.elements import Html
 from crag.export.html.passage import Passage, View, draw_passage
 from crag.export.html.safe_text import excerpt, site
 from crag.export.markdown import handed_over
-from crag.generation.citations import MARK, with_found
+from crag.generation.citations import MARK
 from crag.ingest.reader import render_page
 from crag.messages.answers import calculation_text, check_sentence, conflict_sentences
 from crag.messages.slide_sentences import describe_slide, outcomes
@@ -394,9 +394,7 @@ def _answer(trace: Trace) -> Html:
         short = h.p("answer-large")[h.small[words.sentence(calculation_text(worked))], worked.result]
     brief = " brief" if short or len(answer.text) > _LONG_ANSWER else ""
     said = [h.p("conflict")[each] for each in conflict_sentences(answer)]
-    return h.fragment(
-        short, h.p(f"answer{brief}")[_cited(_opening(with_found(answer.text, trace.checks)), known)], said
-    )
+    return h.fragment(short, h.p(f"answer{brief}")[_cited(_opening(answer.text), known)], said)
 
 
 def _opening(text: str) -> str:

@@ -17,14 +17,7 @@ from crag.core.types import Answer, Citation, Exchange
 from crag.export.markdown import Harmless, closing, extract_answer, opening
 from crag.export.records import Outcome, describe_outcome
 from crag.generation.conversation.history import exchanges_of
-from crag.integrations.http.ask import (
-    EVENTS,
-    Run,
-    choose_settings,
-    event_stream,
-    format_sse,
-    question_of,
-)
+from crag.integrations.http.ask import EVENTS, Run, choose_settings, event_stream, format_sse, question_of
 from crag.integrations.http.models import strategies, unknown
 from crag.integrations.http.problems import Problem
 from crag.integrations.http.serving import CurrentCall, GuardedRoute, RequestModel
@@ -277,8 +270,7 @@ async def completions(body: ChatRequest, call: CurrentCall) -> Response | ChatCo
     if body.stream:
         run = Run(call, asked)
         await call.attend(run.begin())
-        quotes = call.engine.resolve_providers(settings=settings).writer is None
-        return event_stream(_chunks(run, body, quotes=quotes), end=_DONE)
+        return event_stream(_chunks(run, body), end=_DONE)
     return _whole(await call.work(lambda: call.trace(asked)), body)
 
 
@@ -295,11 +287,8 @@ def _whole(trace: Trace, body: ChatRequest) -> ChatCompletion:
     )
 
 
-async def _chunks(run: Run, body: ChatRequest, *, quotes: bool) -> AsyncIterator[str]:
-    """The answer as it is written, its footnotes, what is known of it; then the end. A failure is an event, too.
-
-    `quotes` are there all at once, and the words that answer stand before them.
-    """
+async def _chunks(run: Run, body: ChatRequest) -> AsyncIterator[str]:
+    """The answer as it is written, its footnotes, what is known of it; then the end. A failure is an event, too."""
     created = int(time.time())
     counted = body.stream_options is not None and body.stream_options.include_usage
 
@@ -322,14 +311,14 @@ async def _chunks(run: Run, body: ChatRequest, *, quotes: bool) -> AsyncIterator
         match event:
             case ev.RunStarted():
                 yield chunk(ChunkChoice(delta=Delta(role="assistant", content="")))
-            case ev.Token() if not quotes:
+            case ev.Token():
                 written += event.text
                 if text := harmless(event.text):
                     yield said(text)
-            case ev.Answered():
-                yield said(_unwritten(event.answer, written, harmless))
     if run.ended is not None:
         raise run.ended
+    if run.trace.answer and (text := _unwritten(run.trace.answer, written, harmless)):
+        yield said(text)
     if body.crag.footnotes and (text := closing(run.trace)):
         yield said(text)
     yield chunk(ChunkChoice(delta=Delta(), finish_reason=finish_of(run.trace)), last=not counted)
@@ -338,14 +327,15 @@ async def _chunks(run: Run, body: ChatRequest, *, quotes: bool) -> AsyncIterator
 
 
 def _unwritten(answer: Answer, written: str, harmless: Harmless) -> str:
-    """What of an answer has not been sent: its rest, or all of one that stands in for a writer that failed."""
+    """What of an answer has not been sent: all of it, or that of one that stands in for a writer that failed.
+
+    Of a model's text the check may have changed marks, which is said below it.
+    """
     if not written:
         return opening(answer) + harmless(answer.text, last=True)
-    if answer.text.startswith(written):
-        return harmless(answer.text[len(written) :], last=True)
     rest = harmless("", last=True)
     if not answer.instead_of:
-        return rest  # of a model that repeated itself more was sent than the answer keeps
+        return rest
     quoted = Harmless()(answer.text, last=True)
     return f"{rest}\n\n*The writer failed here. Quoted in its place:*\n\n{opening(answer)}{quoted}"
 

@@ -178,10 +178,7 @@ _UPLOAD = {
     },
     "required": ["file"],
 }
-_BODIES = {
-    "required": True,
-    "content": {JSON: {"schema": NewDocument.model_json_schema()}, FORM: {"schema": _UPLOAD}},
-}
+_BODIES = {"required": True, "content": {JSON: {"schema": NewDocument.model_json_schema()}, FORM: {"schema": _UPLOAD}}}
 
 
 @uploads.post(

@@ -21,9 +21,9 @@ from crag.core.errors import BudgetError, CragError, QuestionError
 from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Citation, Exchange, OutputMode
+from crag.core.types import Exchange, OutputMode
 from crag.engine import QUESTION_CHARS, Engine
-from crag.export.markdown import Harmless
+from crag.export.markdown import Harmless, closing
 from crag.export.records import RunRecord
 from crag.generation.conversation.history import ANSWER_CHARS, exchanges_of
 from crag.integrations.langchain.evidence import FAILED, context, correction
@@ -169,10 +169,7 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
     def _failed(self, error: CragError, trace: Trace, key: str, runs: int) -> Update:
         if self._raises:
             raise error
-        return {
-            "crag": correction(trace, key, error),
-            "crag_injected": Injected(key, FAILED, runs),
-        }
+        return {"crag": correction(trace, key, error), "crag_injected": Injected(key, FAILED, runs)}
 
     def _with_evidence(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         injected = cast(CragState, request.state).get("crag_injected")
@@ -290,14 +287,8 @@ def _format_run(trace: Trace) -> str:
     """What the model reads of a run."""
     if trace.answer is None:
         return context(trace)
-    cited = [f"[{citation.number}] {_place(citation)}" for citation in trace.answer.citations]
-    return "\n".join([Harmless()(trace.answer.text, last=True), "", *cited, outcome_sentence(trace)])
-
-
-def _place(citation: Citation) -> str:
-    if citation.origin == "external":
-        return f"web page: {citation.source} {citation.url or ''}".rstrip()
-    return ", ".join(filter(None, (citation.source, citation.where)))
+    outcome = outcome_sentence(trace)
+    return "\n".join([Harmless()(trace.answer.text, last=True) + closing(trace), *filter(None, [outcome])])
 
 
 def _bad_arguments(error: Any) -> str:

@@ -17,6 +17,7 @@ from langchain_core.documents import Document
 from crag.core.metadata import days_in
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Grade, Strip, WebPage
+from crag.generation.places import Place
 from crag.text.characters import whole_text
 from crag.text.guard import detect_injection, mask_injection
 from crag.web.webpage import usable_address
@@ -151,7 +152,7 @@ def documents_of(trace: Trace, originals: Mapping[str, Document], *, whole: bool
 def _document(
     trace: Trace, source: Chunk | WebPage, strips: Sequence[Strip], original: Document | None, whole: bool
 ) -> Document:
-    text = _whole(original, source) if whole else _join_strips(source.text, strips)
+    text = _whole(original, source) if whole else Place(tuple(strips), {source.id: source}).text
     said = original.metadata if original else {}
     spans = [{"start": each.start, "end": each.end} for each in detect_injection(text)]
     marks = {"untrusted": spans} if spans else {}
@@ -168,18 +169,6 @@ def _whole(original: Document | None, source: Chunk | WebPage) -> str:
         return original.page_content
     erased = isinstance(source, WebPage) and any(each.erased for each in source.injections)
     return mask_injection(source.text) if erased else source.text
-
-
-def _join_strips(text: str, strips: Sequence[Strip]) -> str:
-    """Strips in reading order: adjacent ones joined unchanged, others on lines of their own."""
-    pieces, end = [""], None
-    for strip in strips:
-        if end is not None:
-            between = text[end : strip.start]
-            pieces.append("\n" if between.strip() else between)
-        pieces.append(strip.text)
-        end = strip.end
-    return "".join(pieces)
 
 
 def _describe(source: Chunk | WebPage) -> dict[str, Any]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 from crag.core.errors import CragError
 from crag.core.trace import Trace
-from crag.core.types import Action, Chunk, Strip, WebPage
-from crag.generation.citations import AROUND, CHARS_A_TOKEN, fenced_strip, fit_strips, usable_of
+from crag.core.types import Action, Chunk
+from crag.generation.citations import usable_of
+from crag.generation.places import Place, group_strips
 from crag.integrations.langchain.state import Correction, Problem, Score, Source
 from crag.messages.wording import failure_sentence, outcome_sentence
 from crag.text.guard import UNTRUSTED
@@ -36,31 +34,23 @@ The person's last message was to be looked up before this call, but that failed:
 asks for something to be known, say that the documents could not be searched just now, and {UNKNOWN}."""
 
 
-def evidence(trace: Trace) -> list[Strip]:
-    """The kept strips that a model is shown, best first: none where the best is under the minimum answer score."""
+def evidence(trace: Trace) -> list[Place]:
+    """The places of kept strips that a model is shown, best first: none where the best is under the minimum score."""
     settings = trace.run_settings
     usable, best = usable_of(trace.kept())
-    if not usable or (best is not None and best < settings.min_answer_score):
+    if best is not None and best < settings.min_answer_score:
         return []
-    return fit_strips(usable, settings.answer_context)
+    return group_strips(usable, trace.sources, settings.answer_context)
 
 
 def context(trace: Trace) -> str:
     """What the model is shown of a run that went through, in at most the settings' tokens for it, and its rules."""
-    strips, sources = evidence(trace), trace.sources
-    if not strips:
-        return NOTHING.format(looked="the documents and the web" if trace.searches else "the documents")
-    room = int(trace.run_settings.answer_context * CHARS_A_TOKEN) - AROUND
     facts = [
-        fenced_strip(
-            # Only the first can be longer than all the room: it is shown then, and alone.
-            strip if len(strip.text) <= room else replace(strip, text=f"{strip.text[:room]} …"),
-            sources.get(strip.source_id),
-            number=number,
-            origin="web" if strip.origin == "external" else "documents",
-        )
-        for number, strip in enumerate(strips, 1)
+        place.fenced(number=number, origin="web" if place.best.origin == "external" else "documents")
+        for number, place in enumerate(evidence(trace), 1)
     ]
+    if not facts:
+        return NOTHING.format(looked="the documents and the web" if trace.searches else "the documents")
     return "\n".join([f"{OPENING} {VERDICTS[trace.action]}", RULES, *facts])
 
 
@@ -78,7 +68,7 @@ def correction(trace: Trace, key: str, error: CragError | None) -> Correction:
         "lower": decision.lower if decision else None,
         "sentence": outcome_sentence(trace),
         "scores": _scores(trace),
-        "sources": [] if error else sources_of(trace, evidence(trace)),
+        "sources": [] if error else sources_of(trace),
         "failures": [failure_sentence(each) for each in trace.failures if not each.fatal],
         "problem": problem_of(error) if error else None,
         "run_id": trace.run_id,
@@ -91,26 +81,25 @@ def problem_of(error: CragError) -> Problem:
     return {"reason": error.reason, "message": error.message, "remedy": error.remedy}
 
 
-def sources_of(trace: Trace, strips: Sequence[Strip]) -> list[Source]:
-    """The strips by their numbers."""
-    sources = trace.sources
-    return [source_of(number, strip, sources.get(strip.source_id)) for number, strip in enumerate(strips, 1)]
+def sources_of(trace: Trace) -> list[Source]:
+    """The places that the model was shown, by their numbers."""
+    return [_describe(number, place) for number, place in enumerate(evidence(trace), 1)]
 
 
-def source_of(number: int, strip: Strip, found: Chunk | WebPage | None) -> Source:
-    """Where the strip that is shown under a number stands."""
-    chunk = found if isinstance(found, Chunk) else None
-    page = found if isinstance(found, WebPage) else None
+def _describe(number: int, place: Place) -> Source:
+    """Where what is shown under a number stands; score and strip are those of its best strip."""
+    cited = place.cite(number)
+    chunk = place.source if isinstance(place.source, Chunk) else None
     return {
         "number": number,
-        "origin": strip.origin,
-        "source": chunk.source if chunk else page.title or page.url if page else "",
-        "place": chunk.where if chunk else "",
-        "page": chunk.page if chunk else None,
-        "url": (page.url if page else chunk.url if chunk else "") or None,
-        "score": strip.score,
-        "source_id": strip.source_id,
-        "strip_id": strip.id,
+        "origin": cited.origin,
+        "source": cited.source,
+        "place": cited.where if chunk else "",
+        "page": cited.page,
+        "url": cited.url,
+        "score": place.best.score,
+        "source_id": cited.source_id,
+        "strip_id": cited.strip_id,
     }
 
 

@@ -20,6 +20,7 @@ from crag.export.explanations import MissRecord
 from crag.export.markdown import turn
 from crag.export.records import StripRecord, describe_grade, describe_hit, describe_outcome
 from crag.generation.conversation.history import leading_to
+from crag.generation.places import group_strips
 from crag.integrations.calls import in_turn
 from crag.integrations.mcp.library import Names, Tags, Where
 from crag.integrations.mcp.request import (
@@ -175,7 +176,8 @@ def _format_run(trace: Trace, result: AskResult) -> str:
     parts = [f"Action: {result.action or 'none, nothing was graded'}.", DATA]
     if trace.wanted == "evidence":
         parts.append(line(outcome_sentence(trace)))
-        parts += [fence_text("evidence", _strip(each), number=at) for at, each in enumerate(result.evidence, 1)]
+        places = group_strips(trace.kept(), trace.sources)
+        parts += [each.fenced(number=at, origin=each.best.origin) for at, each in enumerate(places, 1)]
         if not result.evidence:
             parts.append("Nothing found is good enough to answer from: say that you don't know.")
     elif trace.answer:
@@ -185,13 +187,6 @@ def _format_run(trace: Trace, result: AskResult) -> str:
     if result.failures:
         parts.append("\n".join(["What went wrong on the way:", *(f"- {each}" for each in result.failures)]))
     return "\n\n".join([*parts, f"The whole run: {result.uri}"])
-
-
-def _strip(strip: Evidence) -> str:
-    web = strip.origin == "external"
-    where = f"web: {strip.source} {strip.url}" if web else f"{strip.source}, {strip.place or f'page {strip.page}'}"
-    score = "not scored" if strip.score is None else f"score {strip.score:.2f}"
-    return f"{where} ({score})\n{strip.text}"
 
 
 SHOWN = 5

@@ -19,14 +19,7 @@ from pydantic import Field
 from crag.core.documents import Chunk, Document
 from crag.core.errors import CancelledError, CragError, DocumentError, InputError, LimitError, NotFoundError
 from crag.core.filters.where import parse
-from crag.core.ingesting import (
-    DocumentAdded,
-    DocumentFailed,
-    DuplicateFound,
-    IngestEnd,
-    IngestEvent,
-    IngestStep,
-)
+from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, IngestEnd, IngestEvent, IngestStep
 from crag.core.metadata import Fields, fields_of, tags_of
 from crag.core.model_ids import about
 from crag.core.protocols import SearchQuery

@@ -146,9 +146,7 @@ async def _end_runs(server: MCPServer[ServerState]) -> AsyncIterator[ServerState
         await server.state.work.ended(LAST)
 
 
-def answer_from_documents(
-    question: Annotated[str, Field(min_length=1, description="The question to answer.")],
-) -> str:
+def answer_from_documents(question: Annotated[str, Field(min_length=1, description="The question to answer.")]) -> str:
     """Answer a question from the documents, with citations, and say so if they hold no answer."""
     return (
         "Call the tool ask with the question below. Answer from what it returns and from nothing else; name the "

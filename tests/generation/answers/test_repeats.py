@@ -1,4 +1,4 @@
-"""Wherever two texts are compared word by word: what is said twice, in another order, and in which language."""
+"""Wherever two texts are compared word by word: what is said twice, what is there, and in which language."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_what_is_no_loop(text: str) -> None:
     assert loop_in(text) is None
 
 
-# Word for word, or but for the order and small words; and what looks so and says another thing
+# Word for word; and what looks so and says another thing
 
 
 TEXT = "In 2018, the agency closed 1,577 cases. It did not open an office in Ohio. Rates rose from 5 to 6 percent."
@@ -55,13 +55,10 @@ TEXT = "In 2018, the agency closed 1,577 cases. It did not open an office in Ohi
     "sentence",
     [
         "The agency closed 1,577 cases.",
-        "The agency closed 1,577 cases in 2018.",
-        "1,577 cases were closed by the agency in 2018.",
-        "An office in Ohio, it did not open.",
-        "From 5 to 6 percent rates rose.",
+        "it did not open an  office in Ohio",
     ],
 )
-def test_the_same_words_in_another_order_are_there(sentence: str) -> None:
+def test_the_same_words_are_there(sentence: str) -> None:
     assert said_in(sentence, [TEXT]).supported is True
 
 
@@ -69,6 +66,7 @@ def test_the_same_words_in_another_order_are_there(sentence: str) -> None:
     "sentence",
     [
         "The agency closed 1,578 cases in 2018.",
+        "1,577 cases were closed by the agency in 2018.",
         "The agency did not close 1,577 cases in 2018.",
         "It did open an office in Ohio.",
         "Rates rose from 6 to 5 percent.",

@@ -32,10 +32,9 @@ def checked(text: str, score: float | None = 0.1) -> tuple[list[SentenceCheck], 
     return list(CitationVerifier(evaluator).verify(answer, KNOWLEDGE, SOURCES, Settings()).checks), evaluator
 
 
-def test_a_quote_of_another_strip_is_not_a_quote_of_the_cited_one() -> None:
+def test_a_quote_of_another_strip_of_the_cited_place_is_one_and_asked_of_nobody() -> None:
     checks, evaluator = checked("It is 2,467 metres long [1].")
-    assert checks[0].supported is False and checks[0].note == "figures"
-    assert evaluator.graded == [("It is 2,467 metres long.", "The bridge was opened in 1890.")]
+    assert checks[0].supported and checks[0].note == "quoted" and evaluator.graded == []
 
 
 def test_part_of_a_number_is_no_quote() -> None:
@@ -45,17 +44,16 @@ def test_part_of_a_number_is_no_quote() -> None:
 
 
 @pytest.mark.parametrize(("score", "supported"), [(0.49, False), (0.5, True), (1.0, True)])
-def test_a_paraphrase_is_scored_against_all_it_cites(score: float, supported: bool) -> None:
-    checks, evaluator = checked("Traffic began in 1890 on 2,467 metres [1][2].", score)
-    assert [(check.supported, check.score, check.citations) for check in checks] == [(supported, score, (1, 2))]
-    assert evaluator.graded[0][1] == "The bridge was opened in 1890.\nIt is 2,467 metres long."
+def test_a_paraphrase_is_scored_against_each_strip_of_what_it_cites(score: float, supported: bool) -> None:
+    checks, evaluator = checked("Traffic across began in 1890 [1].", score)
+    assert [(check.supported, check.score, check.citations) for check in checks] == [(supported, score, (1,))]
+    assert {text for _, text in evaluator.graded[:2]} == {strip.text for strip in KNOWLEDGE[:2]}
 
 
-def test_an_invented_number_is_not_supported_whatever_else_is_cited() -> None:
-    checks, evaluator = checked("The bridge was opened in 1890 [1][9].", 1.0)
-    assert checks[0].supported is False
-    assert (checks[0].note, checks[0].invented) == ("invented", (9,))
-    assert evaluator.graded == []
+def test_an_invented_number_supports_nothing() -> None:
+    checks, _ = checked("The bridge is painted red [9].")
+    assert (checks[0].supported, checks[0].note, checks[0].invented) == (False, "invented", (9,))
+    assert checks[0].citations == (9,)
 
 
 def test_a_citation_of_a_strip_that_was_not_given_is_invented() -> None:
@@ -67,22 +65,20 @@ def test_a_citation_of_a_strip_that_was_not_given_is_invented() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "cited", "note"),
+    ("text", "cited"),
     [
-        ("Director:\n• Daily limit: $75,000\n• Fee: $5", "Daily limit: $75,000", "quoted"),
-        ("They may bring:\n• Dogs\n• Cats\nNo more.", "They may bring:\n• Dogs\n• Cats", "quoted"),
-        ("They may bring:\n• Dogs\n• Cats\nNo more.", "No more.", "invented"),
-        ("They may bring:\n• Dogs\n• Cats\nNo more.", "They may bring:\n• Dogs", "invented"),
+        ("Director:\n• Daily limit: $75,000\n• Fee: $5", "Daily limit: $75,000"),
+        ("They may bring:\n• Dogs\n• Cats\nNo more.", "They may bring:\n• Dogs\n• Cats"),
     ],
 )
-def test_a_line_or_list_that_was_reached_may_be_cited_beside_the_strips(text: str, cited: str, note: str) -> None:
+def test_a_line_or_list_that_was_reached_may_be_cited_beside_the_strips(text: str, cited: str) -> None:
     source, start = chunk_of(text), text.index(cited)
     strip = make_strip(source.id, text, "internal", start, start + len(cited), None, kept=False)
     answer = Answer(text=with_mark(quotable(cited), 1), by="x", citations=(citation(1, strip),))
     made = CitationVerifier(ScriptedEvaluator(score=lambda _: 0.0)).verify(
         answer, KNOWLEDGE, {source.id: source, **SOURCES}, Settings()
     )
-    assert made.checks[0].note == note and made.checks[0].supported is (note == "quoted")
+    assert made.checks[0].note == "quoted" and made.checks[0].supported
 
 
 def test_where_no_judge_can_tell_it_is_unknown_and_why_is_said() -> None:

@@ -15,9 +15,9 @@ from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
 from crag.core.types import Chunk
 from crag.engine import Engine
-from crag.generation.citations import CHARS_A_TOKEN
+from crag.generation.places import CHARS_A_TOKEN
 from crag.integrations.langchain import crag_tool
-from crag.integrations.langchain.evidence import RULES, context, evidence, sources_of
+from crag.integrations.langchain.evidence import RULES, context, sources_of
 from crag.testing.fakes import FixedRetriever, chunk_of
 from tests.support.told_model import calling, told_model
 
@@ -102,7 +102,7 @@ def told(engine: Engine, chunks: list[Chunk], name: str = "plain-rag", **changes
     settings = strategy(name).settings.changed(**changes)
     found = FixedRetriever(chunks=chunks)
     trace = engine.trace(RunRequest(QUESTION, name, settings=settings, retriever=found, wanted="evidence"))
-    numbers = [each["number"] for each in sources_of(trace, evidence(trace))]
+    numbers = [each["number"] for each in sources_of(trace)]
     said = context(trace)
     assert numbers == [n for n in range(1, 50) if f'<source number="{n}"' in said]
     return said

@@ -271,6 +271,9 @@ def test_a_language_model_s_words_come_as_it_writes_and_its_tokens_are_counted(t
         assert "It is long." in found[-1]["crag"]["unsupported"]
         cut = served.engine.config.changed(llm_model="cut-off")
         served.engine.reconfigure(cut)
+        whole = content(chunks(client, ASKED))
+        assert whole.startswith("Hiring took eighty days"), "no sentence had been written that claims anything"
+        models.words = ["The bridge was opened in 1890 [1]. ", "It is ", "long", ""]
         told = chunks(client, ASKED)
         assert content(told).startswith("The bridge was opened in 1890")
         _, _, quoted = content(told).partition("*The writer failed here. Quoted in its place:*\n\n")

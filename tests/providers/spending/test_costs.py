@@ -15,7 +15,7 @@ from crag.testing.fakes import FakeChat, chunk_of
 
 PRICES = {"small": Price(1.0, 2.0), "tavily": Price(call=0.01), "home": Price()}
 SENTENCE = "The bridge over the firth was opened on the fourth of March 1890 by the Prince of Wales. "
-CHUNKS = [chunk_of(SENTENCE * (4 + number), ordinal=number) for number in range(6)]
+CHUNKS = [chunk_of(SENTENCE * (4 + number), page=number + 1) for number in range(6)]
 
 
 def call(
