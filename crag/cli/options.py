@@ -21,7 +21,7 @@ from crag.cli.output import Options
 from crag.core.config import SETTINGS, AppConfig
 from crag.core.documents import find_id
 from crag.core.errors import PROGRAM, InputError, NotFoundError, SettingsError
-from crag.core.filters.where import Scope, narrow_filter
+from crag.core.filters import Scope, narrow_filter
 from crag.core.metadata import tags_of
 from crag.core.settings import Settings, meta
 from crag.core.strategies import STRATEGIES, strategy
@@ -138,7 +138,7 @@ class Part(Place):
 
 
 StrategyName = Annotated[str, Option("--strategy", metavar="NAME", help=f"one of: {', '.join(STRATEGIES)}")]
-_NAMED = {"upper": "SCORE", "lower": "SCORE", "aggregation": "", "k": "N", "where": "FILTER"}
+_NAMED = {"upper": "SCORE", "lower": "SCORE", "aggregation": "", "k": "N"}
 """The settings of a run that have an option of their own, and how their values are called."""
 
 
@@ -167,6 +167,10 @@ class Run(Options):
             _declare(name, meta(Settings, name)["help"], choices.get(name, ()), metavar)
             for name, metavar in _NAMED.items()
         ]
+        where = Option(metavar="CONDITION", help=f"{meta(Settings, 'where')['help']} May be given again.")
+        named.append(
+            Parameter("where", Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[list[str] | None, where])
+        )
         return [strategy, *named, set]
 
     def settings(self, name: str = "") -> Settings:

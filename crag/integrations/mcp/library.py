@@ -18,7 +18,7 @@ from pydantic import Field
 
 from crag.core.documents import Chunk, Document
 from crag.core.errors import CancelledError, CragError, DocumentError, InputError, LimitError, NotFoundError
-from crag.core.filters.where import parse
+from crag.core.filters import filter_of
 from crag.core.ingesting import (
     DocumentAdded,
     DocumentFailed,
@@ -73,10 +73,9 @@ Names = Annotated[
 ]
 Tags = Annotated[tuple[Name, ...], Field(max_length=20, description="Search only documents with one of these tags.")]
 Where = Annotated[
-    str,
+    dict[str, Any],
     Field(
-        max_length=2_000,
-        description="Search only documents whose fields match, as: verified and date >= 2024. "
+        description='Only documents whose fields meet this, as {"date": {">=": "2024"}, "tags": {"has": "audit"}}. '
         "The tool documents lists the fields of each.",
     ),
 ]
@@ -95,7 +94,7 @@ def search(
     ] = "hybrid",
     documents: Names = (),
     tags: Tags = (),
-    where: Where = "",
+    where: Where = {},  # noqa: B006 - never changed
 ) -> Annotated[CallToolResult, SearchResult]:
     """Finds the passages of the documents nearest to a question, each with its document, page and similarity. Nothing
     is graded and nothing answered: to have a question answered, use ask."""
@@ -181,14 +180,14 @@ def documents(
     call: CurrentCall,
     containing: Annotated[str, Field(max_length=300, description="Only those with these words in name or title.")] = "",
     tag: Annotated[str, Field(max_length=300, description="Only those with this tag.")] = "",
-    where: Annotated[str, Field(max_length=2_000, description="Only those whose fields match, as: pages > 10.")] = "",
+    where: Where = {},  # noqa: B006 - never changed
     offset: Annotated[
         int, Field(ge=0, le=10_000_000, description="How many to skip: next_offset of the page before.")
     ] = 0,
     limit: Annotated[int, Field(ge=1, le=200, description="How many at most.")] = PAGE,
 ) -> Annotated[CallToolResult, DocumentList]:
     """Lists the documents with their fields, a page at a time; filters by words, tag or fields."""
-    filter, words = parse(where), containing.casefold().split()
+    filter, words = filter_of(where), containing.casefold().split()
     stored = call.library.documents
     given = stored.given()
     every = ((each, fields_of(each, given.get(each.id, {}))) for each in stored.all())

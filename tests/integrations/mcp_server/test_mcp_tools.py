@@ -134,7 +134,7 @@ def test_documents_are_listed_filtered_and_read_page_by_page(engine: Engine) -> 
     async def inside(client: Client) -> None:
         first = record(await client.call_tool("documents", {"limit": 1}))
         assert first["total"] >= 2 and first["next_offset"] == 1 and first["documents"][0]["name"] == "report.pdf"
-        found = record(await client.call_tool("documents", {"containing": "BRIDGE", "where": "pages = 2"}))
+        found = record(await client.call_tool("documents", {"containing": "BRIDGE", "where": {"pages": 2}}))
         (bridge,) = found["documents"]
         assert bridge["fields"]["pages"] == 2 and "path" not in bridge
         whole = (await client.read_resource(bridge["uri"])).contents[0].text  # type: ignore[union-attr]
@@ -240,7 +240,7 @@ def test_read_only_nobody_adds_and_the_tools_say_what_they_do(engine: Engine) ->
         ("ask", {"question": "x" * 2001}, "question: String should have at most 2000 characters."),
         ("ask", {"question": HIRED, "strategy": "nope"}, "There is no strategy 'nope'."),
         ("ask", {"question": HIRED, "after": "nope"}, "There is no run nope"),
-        ("ask", {"question": HIRED, "where": "and and"}, "Write it like"),
+        ("ask", {"question": HIRED, "where": {"pages": {"~": 2}}}, "It may be"),
         ("search", {"question": "a", "kk": 1}, "search takes no argument kk."),
         ("search", {"question": "a", "documents": ["secret\x1b[0m"]}, "There is no document called secret[0m."),
         ("grade", {"question": "a", "texts": []}, "texts: Tuple should have at least 1 item"),
