@@ -234,7 +234,7 @@ class CircuitOpenError(
 
 
 class ModelFileError(ProviderError, remedy="Choose another model file in Settings."):
-    """A model file of this machine can't be loaded, or its process ended again and again."""
+    """A model file of this machine can't be loaded."""
 
 
 class RetrieverError(ProviderError, remedy="Check that it can be reached and takes the filter it is given."):

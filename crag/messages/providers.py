@@ -16,7 +16,7 @@ from crag.pipeline.resolve import Missing, ProviderPlan, problem
 from crag.providers.embedding import ServerEmbedder
 from crag.providers.prices import Prices, Spent, plain_rag, sum_calls
 from crag.providers.registry import LOCAL, Unusable, unusable
-from crag.text.formats import count, format_size, money
+from crag.text.formats import count, money
 from crag.web.folder import FOLDER
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ def _describe_model(plan: ProviderPlan) -> ProviderStatus:
         detail = str(problem(missing))
     elif plan.model:
         detail = name_in_sentence(plan.model.endpoint.id)
-        if file := plan.model.endpoint.file:
-            detail += f", in about {format_size(file.memory)} of memory; nothing leaves it"
+        if plan.model.endpoint.file:
+            detail += ", on this machine; nothing leaves it"
     return ProviderStatus(name="Language model", on=plan.model is not None, detail=detail)
 
 
