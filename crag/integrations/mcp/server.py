@@ -28,7 +28,7 @@ from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 import crag
 from crag.admin.access import Access, Arrivals, Door
@@ -39,8 +39,7 @@ from crag.integrations.mcp.ask import ask, explain
 from crag.integrations.mcp.library import Call, add_document, add_file, documents, grade, search
 from crag.integrations.mcp.request import ServerConfig, ServerState, line
 from crag.runtime.jobs import WorkQueue
-from crag.runtime.limits import Shares
-from crag.runtime.slow_clients import Pace, RefusedError, bound_body, drop_when_unread
+from crag.runtime.slow_clients import RefusedError, drop_when_unread
 from crag.text.characters import whole_text
 
 WAITING = 256
@@ -202,12 +201,8 @@ def _closable_input() -> Callable[[], None]:
 PATH = "/mcp"
 BODY = 24 * 2**20
 """Bytes of the largest body: a document of the largest size in Base64, and room for the rest."""
-BODIES = 256 * 2**20
-"""Bytes of all requests under way, shared between the tokens."""
-REQUESTS = 512
-"""Messages under way, shared between the tokens. Streams that a session listens to don't count."""
 SESSIONS, LEAST_SESSIONS = 1_000, 16
-"""Sessions at once, in equal parts for the tokens, and the smallest part."""
+"""Sessions and connections at once. Each token has an equal part of the sessions, at least the smallest part."""
 
 
 def app(server: LibraryServer, access: Access) -> Starlette:
@@ -246,41 +241,26 @@ class Sessions:
 
 
 class Gate:
-    """Middleware before the protocol: checks the token, the origin, and how much a request brings at once.
+    """Middleware before the protocol: checks token and origin, and leaves the caller in the state of the request.
 
-    It refuses with an error of JSON-RPC, and leaves the caller in the state of the request.
+    It refuses with an error of JSON-RPC.
     """
 
-    def __init__(self, app: ASGIApp, access: Access, arrivals: Arrivals, pace: Pace = Pace()) -> None:  # noqa: B008
-        self._app, self._door, self._pace = app, Door(access, arrivals), pace
-        self._bodies = Shares(BODIES, access.callers, least=BODY)
-        self._requests = Shares(REQUESTS, access.callers)
+    def __init__(self, app: ASGIApp, access: Access, arrivals: Arrivals) -> None:
+        self._app, self._door = app, Door(access, arrivals)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started = False
-
-        async def sent(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
         try:
             headers = Headers(scope=scope)
             await self._door.check_origin(headers.getlist("host"), headers.getlist("origin"))
-            caller = await self._door.admit(headers.getlist("authorization"))
-            scope.setdefault("state", {})["caller"] = caller
-            with self._requests.borrow(caller.number) as more, self._bodies.borrow(caller.number) as hold:
-                if scope["method"] == "POST" and not more(1):
-                    raise RefusedError(429, "busy", "This token has too many requests under way.", "Wait for replies.")
-                read, write = drop_when_unread(receive, sent, self._pace.unread)
-                lengths = headers.getlist("content-length")
-                await self._app(scope, bound_body(read, lengths, BODY, hold, self._pace), write)
+            scope.setdefault("state", {})["caller"] = await self._door.admit(headers.getlist("authorization"))
         except RefusedError as error:
-            if not started:
-                await _refusal(error)(scope, receive, send)
+            await _refusal(error)(scope, receive, send)
+            return
+        await self._app(scope, *drop_when_unread(receive, send))
 
 
 def _refusal(error: RefusedError) -> Response:
@@ -296,4 +276,4 @@ def serve(server: LibraryServer, access: Access, host: str, port: int, announce:
     machines could reach it.
     """
     access.check_address(host)
-    Server(app(server, access), server.state.work).listen(host, port, lambda at: announce(at + PATH))
+    Server(app(server, access), server.state.work, SESSIONS).listen(host, port, lambda at: announce(at + PATH))
