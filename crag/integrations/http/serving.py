@@ -48,8 +48,8 @@ class Limits:
     """Requests that are worked on side by side."""
     waiting: int = 64
     """Requests that wait for their turn besides."""
-    connections: int = 128
-    """At once, idle ones too; more are refused."""
+    connections: int = 1_024
+    """At once, idle ones too; more are refused, whatever they ask."""
     rate: int = 600
     """Requests a minute of one token; 0: any number."""
     json_bytes: int = 10 * _MB
