@@ -265,8 +265,8 @@ it is far above 2, others worked there too, and all times are upper bounds.
 |---|---:|---:|---:|---:|---:|---:|
 {chr(10).join(rows)}
 
-A restore compares every file with its hash; an index is made when its library is first asked. Processor time is that of a
-round, start included, however busy the machine is.
+A restore compares every file with its hash; an index is made when its library is first asked. Processor time is that
+of a round, start included, however busy the machine is.
 
 One process asked meanwhile without a pause, each question a stored run:
 

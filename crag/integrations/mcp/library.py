@@ -10,10 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import Context
-from mcp.shared.exceptions import MCPError
-from mcp.types import INVALID_PARAMS, CallToolResult, Resource
+from mcp.types import CallToolResult
 from pydantic import Field
 
 from crag.core.documents import Chunk, Document
@@ -327,8 +325,6 @@ def _from_folder(folder: Path, path: str, max_mb: int) -> tuple[str, bytes]:
 
 
 Call = Context[ServerState, Any]
-LISTED = 50
-"""Resources on a page of their list."""
 CHARS = 100_000
 """Characters of a resource: a longer document is cut after a page, in a longer run each text is cut."""
 _CUT = 1_000
@@ -365,40 +361,6 @@ TEMPLATES: dict[str, tuple[Callable[..., Any], str, str]] = {
     f"{SCHEME}runs/{{run_id}}": (run, "A run's record", "application/json"),
 }
 """By their addresses: the function that reads the resource, its title and media type."""
-
-
-async def list_library(ctx: ServerRequestContext[ServerState, Any], call_next: CallNext) -> HandlerResult:
-    """Middleware: adds the caller's documents to the list of resources, a page at a time.
-
-    The SDK lists what was registered, the same for every caller.
-    """
-    result = await call_next(ctx)
-    if ctx.method != "resources/list" or not isinstance(result, dict):
-        return result
-    cursor = str((ctx.params or {}).get("cursor") or "0")
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= 8):
-        raise MCPError(INVALID_PARAMS, "That cursor is of no list of this server. List from the beginning.")
-    call, first = McpCall(ctx), int(cursor)
-    stored = await call.work(lambda: call.library.documents.all())
-    found = [_resource(each) for each in stored[first : first + LISTED]]
-    if first == 0:
-        index = f"{SCHEME}documents"
-        found.insert(0, Resource(name="documents", title="The documents", uri=index, mime_type="application/json"))
-    result["resources"] += [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in found]
-    if first + LISTED < len(stored):
-        result["nextCursor"] = str(first + LISTED)
-    return result
-
-
-def _resource(document: Document) -> Resource:
-    described = describe_document(document)
-    return Resource(
-        name=described["name"],
-        title=described["title"] or None,
-        uri=described["uri"],
-        description=f"{count(document.pages, 'page')}, {count(document.chunks, 'passage')}.",
-        mime_type="text/plain",
-    )
 
 
 def _document(call: McpCall, id: str, page: int | None) -> str:

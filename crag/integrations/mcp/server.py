@@ -75,7 +75,6 @@ class LibraryServer(MCPServer[ServerState]):
             instructions=_INSTRUCTIONS,
             log_level="WARNING",
             lifespan=_end_runs,
-            middleware=[library.list_library],
             subscriptions=False,
         )
         leaves = bool(engine.resolve_providers().leaving)
