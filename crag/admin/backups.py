@@ -26,6 +26,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import from_json
 from sqlalchemy import Connection, update
 
 from crag.admin.audit import AuditLog
@@ -148,15 +149,19 @@ def restore_backup(
         home, coming = DataFolder(data), data / RESTORING
         members = {f"workspaces/{name}/library.db": member for name, member in libraries.items()}
         places = [f"workspaces/{name}" for name in libraries]
-        there = [name for name in libraries if (data / "workspaces" / name).exists()]
         if workspace is None:
             members |= {name: name for name in manifest.files if not _LIBRARY.fullmatch(name)}
             places = ["workspaces", SIGNED_WITH, CHOSEN, FILE, f"{FILE}-wal", f"{FILE}-shm"]
-            there = [*home.names(), *(name for name in places[1:] if (data / name).exists())]
-        with adding(data) if workspace and not there else alone(data):
-            if there and not replace:
+
+        def stored() -> list[str]:
+            """What lies there that would be replaced."""
+            found = [name for name in places if name != "workspaces" and (data / name).exists()]
+            return [*(home.names() if workspace is None else []), *found]
+
+        with adding(data) if workspace and not stored() else alone(data):
+            if (there := stored()) and not replace:
                 raise StorageError(
-                    f"Something is stored there already: {', '.join(there[:3])}.",
+                    f"Something is stored there already: {', '.join(there[:3]).replace('workspaces/', '')}.",
                     "Choose an empty place, or add --replace: what is there is kept aside. Nothing was changed.",
                 )
             try:
@@ -284,6 +289,8 @@ def _opened(file: Path) -> Iterator[tuple[zipfile.ZipFile, Manifest]]:
     if not file.is_file():
         raise InputError(f"There is no backup {file.name}.", "Name the file that crag backup has made.")
     try:
+        with translate_errors(file):
+            file.open("rb").close()
         archive = zipfile.ZipFile(file)
     except _DAMAGE as error:
         raise _broken(file, "it is cut off or damaged") from error
@@ -291,14 +298,15 @@ def _opened(file: Path) -> Iterator[tuple[zipfile.ZipFile, Manifest]]:
         try:
             if archive.getinfo(_MANIFEST).file_size > _LARGEST_MANIFEST:
                 raise ValueError(_MANIFEST)
-            manifest = Manifest.model_validate_json(archive.read(_MANIFEST))
-        except (*_DAMAGE, KeyError, ValidationError) as error:
+            said = archive.read(_MANIFEST)
+            if (format := from_json(said)["format"]) != FORMAT:
+                raise InputError(
+                    f"The backup {file.name} is of format {format!r:.20}; this program reads {FORMAT}.",
+                    "Restore it with the program that made it. Nothing was changed.",
+                )
+            manifest = Manifest.model_validate_json(said)
+        except (*_DAMAGE, KeyError, TypeError, ValidationError) as error:
             raise _broken(file, "what it says of itself can't be read") from error
-        if manifest.format != FORMAT:
-            raise InputError(
-                f"The backup {file.name} is of format {manifest.format}; this program reads {FORMAT}.",
-                "Restore it with the program that made it. Nothing was changed.",
-            )
         if sorted(archive.namelist()) != sorted([*manifest.files, _MANIFEST]) or not all(
             name in (FILE, SIGNED_WITH, CHOSEN) or _LIBRARY.fullmatch(name) for name in manifest.files
         ):

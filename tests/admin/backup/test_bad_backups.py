@@ -132,6 +132,10 @@ HOSTILE: dict[str, tuple[Callable[[Members, Path], Path], str]] = {
     ),
     "no library": (lambda members, file: written(file, {**members, LIBRARY: b"x" * 9_000}), "is damaged"),
     "another format": (lambda members, file: written(file, said_otherwise(members, format=9)), "of format 9"),
+    "an earlier format": (
+        lambda members, file: written(file, {**members, "manifest.json": b'{"format": 1}'}, hashes=False),
+        "of format 1; this program reads",
+    ),
     "a newer library": (
         lambda members, file: written(
             file,
