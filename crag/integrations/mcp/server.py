@@ -8,9 +8,11 @@ import signal
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Set
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any
 
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import (
     ResourceError,
@@ -19,15 +21,12 @@ from mcp.server.mcpserver.exceptions import (
     UnexpectedResourceError,
     UnexpectedToolError,
 )
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import INVALID_REQUEST, CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import AnyUrl, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
-from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 import crag
@@ -200,43 +199,21 @@ def _closable_input() -> Callable[[], None]:
 PATH = "/mcp"
 BODY = 24 * 2**20
 """Bytes of the largest body: a document of the largest size in Base64, and room for the rest."""
-SESSIONS, LEAST_SESSIONS = 1_000, 16
-"""Sessions and connections at once. Each token has an equal part of the sessions, at least the smallest part."""
+SESSIONS = 1_000
+"""Sessions at once, and connections."""
 
 
 def app(server: LibraryServer, access: Access) -> Starlette:
     """The application; `access` says who may use it, and of which workspace."""
-    sessions = Sessions(server, access)
-    gate = Middleware(Gate, access=access, arrivals=server.state.arrivals)
-    return Starlette(routes=[Route(PATH, sessions)], middleware=[gate], lifespan=sessions.run)
-
-
-class Sessions:
-    """The sessions of all tokens: a session manager of the SDK for each, so that none is known to another token, and no
-    token opens more than its part.
-    """
-
-    def __init__(self, server: LibraryServer, access: Access) -> None:
-        self._managers: dict[int, StreamableHTTPSessionManager] = {}
-        for caller in access.everyone:
-            server.streamable_http_app(
-                max_request_body_size=BODY,
-                max_sessions=max(LEAST_SESSIONS, SESSIONS // len(access.everyone)),
-                # The gate checks Host and Origin: with tokens any host may be right, and the audit log notes a refusal.
-                transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-            )
-            self._managers[caller.number] = server.session_manager
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._managers[scope["state"]["caller"].number].handle_request(scope, receive, send)
-
-    @asynccontextmanager
-    async def run(self, app: Starlette) -> AsyncIterator[None]:
-        """The lifespan of all managers."""
-        async with AsyncExitStack() as running:
-            for manager in self._managers.values():
-                await running.enter_async_context(manager.run())
-            yield
+    made = server.streamable_http_app(
+        streamable_http_path=PATH,
+        max_request_body_size=BODY,
+        max_sessions=SESSIONS,
+        # The gate checks Host and Origin: with tokens any host may be right, and the audit log notes a refusal.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+    )
+    made.add_middleware(Gate, access=access, arrivals=server.state.arrivals)
+    return made
 
 
 class Gate:
@@ -255,10 +232,13 @@ class Gate:
         try:
             headers = Headers(scope=scope)
             await self._door.check_origin(headers.getlist("host"), headers.getlist("origin"))
-            scope.setdefault("state", {})["caller"] = await self._door.admit(headers.getlist("authorization"))
+            caller = await self._door.admit(headers.getlist("authorization"))
         except RefusedError as error:
             await _refusal(error)(scope, receive, send)
             return
+        scope.setdefault("state", {})["caller"] = caller
+        # A session is known to the user alone who opened it.
+        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=str(caller.number), scopes=[]))
         await self._app(scope, *drop_when_unread(receive, send))
 
 

@@ -1,4 +1,4 @@
-"""What the tokens of one server share over HTTP: sessions of one never shut out another."""
+"""What the tokens of one server share over HTTP: places for sessions, and no session."""
 
 import asyncio
 from collections.abc import Iterator
@@ -60,9 +60,8 @@ def test_a_reply_that_is_never_read_ends(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.fixture
 def client(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
-    """Of a server with two sessions for each of two tokens."""
+    """Of a server with two tokens and four sessions."""
     monkeypatch.setattr(server, "SESSIONS", 4)
-    monkeypatch.setattr(server, "LEAST_SESSIONS", 1)
     with TestClient(app(LibraryServer(ServerConfig(engine=engine, workspace=None, tokens=2)), ACCESS)) as made:
         made.headers["accept"] = "application/json, text/event-stream"
         yield made
@@ -79,14 +78,13 @@ def opened(client: TestClient, token: str) -> str:
     return str(began.headers["mcp-session-id"])
 
 
-def test_a_token_opens_no_more_sessions_than_its_part_and_takes_none_of_another(client: TestClient) -> None:
-    first, second = opened(client, ALICE), opened(client, ALICE)
+def test_sessions_are_counted_and_each_is_known_to_its_own_token_alone(client: TestClient) -> None:
+    hers, his = [opened(client, ALICE) for _ in range(3)], opened(client, BOB)
     refused = sent(client, START, ALICE)
     assert refused.status_code == 503 and "sessions" in refused.json()["error"]["message"]
-    his = [opened(client, BOB) for _ in range(2)]
-    assert [sent(client, LIST, ALICE, each).status_code for each in (first, second)] == [200, 200]
-    assert [sent(client, LIST, BOB, each).status_code for each in his] == [200, 200]
-    assert sent(client, LIST, BOB, first).status_code == 404, "a session is known to its own token alone"
+    assert [sent(client, LIST, ALICE, each).status_code for each in hers] == [200] * 3
+    assert sent(client, LIST, BOB, his).status_code == 200
+    assert sent(client, LIST, BOB, hers[0]).status_code == sent(client, LIST, ALICE, his).status_code == 404
 
 
 def test_sessions_that_ended_and_requests_that_open_none_take_no_place(client: TestClient) -> None:
