@@ -29,6 +29,7 @@ from corpora.answer_questions import Statement, half, statement_files, statement
 from corpora.judging import evaluator_version
 from corpora.libraries import library_of
 from crag.core.config import AppConfig, Keys
+from crag.core.filters import filter_of
 from crag.core.protocols import SearchQuery
 from crag.core.types import Chunk
 from crag.engine import Engine
@@ -201,7 +202,7 @@ def through_search(
         names = {each.name for each in library.documents.all()}
         for asked in questions:
             if asked.source in names:
-                hits = library.find(SearchQuery(asked.text, REACH, where=f'name = "{asked.source}"'))
+                hits = library.find(SearchQuery(asked.text, REACH, where=filter_of({"name": asked.source})))
                 yield asked, *worked(asked, [each.chunk for each in reach_cells(asked.text, hits, FOUND)])
     finally:
         engine.close()

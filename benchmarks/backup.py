@@ -4,7 +4,7 @@ python -m benchmarks.backup [--chunks 100000] [--seconds 40] [--cache FOLDER] [-
 
 A data folder with one library of made-up chunks (110 words, 384 numbers each) is made once and kept in --cache (or
 $CRAG_BENCH_CACHE, else the system's temporary folder). One process asks it questions over and over, by the shipped
-models, each with a stored run; `crag backup`, `crag backup --verify` and `crag restore` run beside it as processes of
+models, each with a stored run; `crag backup` and `crag restore` run beside it as processes of
 their own, again and again for at least --seconds. Asked first and last with nothing beside.
 """
 
@@ -183,7 +183,6 @@ def measured(data: Path, scratch: Path, seconds: float) -> tuple[dict[str, list[
                 time.sleep(seconds)
             for name, path, arguments in (
                 ("backup", backup, ["backup", str(backup)]),
-                ("backup --verify", scratch / "none", ["backup", "--verify", str(backup)]),
                 ("restore", other, ["restore", str(backup), "--to", str(other)]),
             ):
                 with asking.during(name):
@@ -266,8 +265,8 @@ it is far above 2, others worked there too, and all times are upper bounds.
 |---|---:|---:|---:|---:|---:|---:|
 {chr(10).join(rows)}
 
-A restore makes every row anew, compares all of them by hash, and fills the index. Processor time is that of a round,
-start included, however busy the machine is.
+A restore compares every file with its hash; an index is made when its library is first asked. Processor time is that
+of a round, start included, however busy the machine is.
 
 One process asked meanwhile without a pause, each question a stored run:
 

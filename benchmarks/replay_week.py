@@ -34,7 +34,7 @@ import numpy as np
 
 from crag.core.config import AppConfig, Keys
 from crag.core.events import Event, RunStarted, events_from_jsonl, events_to_jsonl
-from crag.core.filters.where import Scope, narrow_filter
+from crag.core.filters import Scope, narrow_filter
 from crag.core.protocols import RunRequest
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace

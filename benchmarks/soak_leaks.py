@@ -274,8 +274,8 @@ class _Program:
                 await self._sent(client, "DELETE", f"/v1/documents/{self.other.document}", 404)
                 await self._sent(client, "GET", "/v1/documents", 200)
                 await self._sent(client, "GET", f"/v1/documents?after={self.other.document}", 400)
-                where = f'id = "{self.other.document}"'
-                for more in ({}, {"where": 'name != "none"'}):
+                where = {"id": self.other.document}
+                for more in ({}, {"where": {"name": {"!=": "none"}}}):
                     await self._sent(
                         client, "POST", "/v1/search", 200, {"query": "harbour and ledger", "k": 100, **more}
                     )

@@ -20,6 +20,7 @@ from pydantic import BaseModel  # noqa: E402
 from crag.cli.main import COMMANDS, load_command  # noqa: E402
 from crag.cli.options import option_of, provider_settings  # noqa: E402
 from crag.core.config import SETTINGS, ProviderSettings  # noqa: E402
+from crag.core.filters import EVERY  # noqa: E402
 from crag.core.settings import Settings, meta  # noqa: E402
 from crag.core.strategies import STRATEGIES  # noqa: E402
 from crag.providers import registry  # noqa: E402
@@ -136,7 +137,7 @@ KEYS = {
 
 
 def shown(value: Any) -> str:
-    if value in ((), ""):
+    if value in ((), "", EVERY):
         return "–"
     if isinstance(value, tuple):
         return "`" + ",".join(map(str, value)) + "`"
@@ -153,7 +154,7 @@ def range_of(model: type[BaseModel], name: str, found: dict[str, Any]) -> str:
         place = schema["$defs"][place["$ref"].rpartition("/")[2]] if "$ref" in place else place
         if "enum" in place:
             return ", ".join(f"`{each}`" for each in place["enum"] if each)
-    kinds = {"boolean": "`true`, `false`", "array": "a list, joined by commas", "string": "text"}
+    kinds = {"boolean": "`true`, `false`", "array": "a list, joined by commas", "string": "text", "object": "a filter"}
     return "a folder" if field.get("format") == "path" else kinds.get(field.get("type"), "a folder")
 
 

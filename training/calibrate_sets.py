@@ -31,6 +31,7 @@ from corpora.pairs import lines
 from crag.analysis.questions.matching import content_stems, holds
 from crag.analysis.questions.sets import read_set as read_questions
 from crag.core.config import AppConfig, Keys
+from crag.core.filters import filter_of
 from crag.core.protocols import SearchQuery
 from crag.core.strategies import strategy
 from crag.core.types import GradedText, Passage, RetrievedChunk, SetReadings
@@ -115,7 +116,9 @@ def rows_of(engine: Engine, evaluator: LocalEvaluator, library: Path, asked: Set
     """One retrieval as it is, and one without what answers; of a near miss the first alone."""
     settings = strategy("balanced").settings
     k, reach = settings.k, settings.lookup_reach if looks_up(asked.question) else 0
-    found = engine.library(library).find(SearchQuery(asked.question, max(k, reach) + SPARE, where=asked.where))
+    found = engine.library(library).find(
+        SearchQuery(asked.question, max(k, reach) + SPARE, where=filter_of(asked.where))
+    )
 
     def near(of: Sequence[RetrievedChunk]) -> list[RetrievedChunk]:
         return reach_cells(asked.question, of[: max(k, reach)], k) if reach else list(of[:k])

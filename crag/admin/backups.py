@@ -1,41 +1,38 @@
-"""Creates and restores backups of a data folder: all that is stored, in one file that counts when whole.
+"""Backups of a data folder: one zip of all that is stored, made while programs use it, and its restore.
 
-A restore is verified first, unpacked apart, then put in its place in one step.
+    manifest.json               what is in it, with the SHA-256 hash of each other file: `Manifest`
+    libraries/NAME/library.db   a library, a file of SQLite
+    teams.db                    people, workspaces, links, spending, the audit log
+    keys.secret                 what the addresses of private libraries are signed with
+    settings.json               the choices of the Settings page
+
+A restore trusts nothing that stands in the file. It unpacks and checks everything apart, then puts it in its place in
+one step. The hashes find damage. They are no signature: who can write a backup can write another one.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import secrets
 import shutil
-import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 from filelock import FileLock, Timeout
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import from_json
 from sqlalchemy import Connection, update
 
-from crag.admin.archive import (
-    TEAMS_FILE,
-    Archive,
-    Contents,
-    LeftOut,
-    Stored,
-    Watch,
-    Writing,
-    check_cancelled,
-    check_room,
-    member_of,
-)
 from crag.admin.audit import AuditLog
 from crag.admin.store import FILE, TEAMS, open_store
 from crag.core import __version__
-from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, StorageError
+from crag.core.errors import InputError, NotFoundError, StorageError
 from crag.index.stamp import sync
 from crag.storage import store
 from crag.storage.data_dir import RESTORING, DataDirLock, adding, alone, put_back, swap
@@ -43,283 +40,148 @@ from crag.storage.files import own_folder
 from crag.storage.layout import Layout
 from crag.storage.places import DataFolder, check_workspace_name
 from crag.storage.sqlite import SqliteFile, connect, damaged_error, driver, translate_errors
-from crag.storage.tables import LIBRARY, chunks, documents, meta, runs
-from crag.storage.values import CHOSEN, SIGNED_WITH, KeyValueStore
+from crag.storage.tables import LIBRARY, meta
+from crag.storage.values import CHOSEN, SIGNED_WITH
 from crag.text.formats import iso_now
 
+FORMAT = 2
+"""Of the file. One of another format is refused."""
 WHO = "command line"
-_WORK = re.compile(r"\.crag-backup-[0-9a-f]{8}")
-_STAMP = r"\d{8}T\d{12}Z"
-_SPARE = 16 * 1024 * 1024
-"""Bytes of the disk that a backup leaves free."""
-_PAGES = 2_048
-"""Pages of SQLite that one step copies: about 8 MB."""
+_MANIFEST = "manifest.json"
+_LIBRARY = re.compile(r"libraries/([a-z0-9-]{1,64})/library\.db")
+_WORK = ".crag-backup"
+_STEP, _PAGES = 1024 * 1024, 2_048
+"""Bytes of a file, and pages of SQLite, that are copied at once."""
+_LARGEST_MANIFEST = 64 * 1024 * 1024
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
+"""What Python's zipfile raises for a file that is none, or not a whole one."""
+
+Watch = Callable[[str, int, int], object]
+"""Called with what was done, how much of it, and how much there is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Created:
-    """A backup that was written and read again: its file, bytes, contents, and the older ones that were removed."""
+class Manifest(BaseModel):
+    """What a backup says of itself: the hash of each file by its name, and why a library is not among them.
 
-    file: Path
-    size: int
-    contents: Contents
-    removed: tuple[str, ...] = ()
+    `whole`: all libraries were to be in it, and what belongs to none.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    format: int = FORMAT
+    program: str = __version__
+    made_at: str
+    whole: bool
+    files: dict[str, str]
+    left_out: dict[str, str]
+
+    @property
+    def libraries(self) -> dict[str, str]:
+        """Each library's file, by the name of its workspace."""
+        return {found[1]: name for name in self.files if (found := _LIBRARY.fullmatch(name))}
 
 
 def create_backup(
-    data: Path,
-    to: Path,
-    *,
-    workspace: str | None = None,
-    keep: int = 0,
-    watch: Watch = lambda what, done, of: None,
-    cancel: threading.Event | None = None,
-) -> Created:
-    """Back up a data folder, or one library of it, while programs use it.
+    data: Path, to: Path, *, workspace: str | None = None, keep: int = 0, watch: Watch = lambda what, done, of: None
+) -> tuple[Path, Manifest]:
+    """Back up a data folder, or one library of it, while programs use it; the file and what it says of itself.
 
     `to` is a new file that ends in .zip, or a folder, where the time names the file. In a folder, `keep` above 0 limits
-    how many backups stay. A library that can't be read is left out and listed; then no older backup is removed.
-    Raises NotFoundError where there is nothing to back up, InputError, StorageError and CancelledError.
+    how many backups stay. A library that can't be read is left out and named; then no older backup is removed.
+    Raises NotFoundError where there is nothing to back up, InputError and StorageError.
     """
-    folder, name = _resolve_target(to, workspace)
+    named = to.suffix == ".zip" and not to.is_dir()
+    if named and to.exists():
+        raise InputError(f"There is a file {to.name} already.", "Name another one, or a folder.")
+    begin = f"crag-{workspace}-" if workspace else "crag-"
+    folder = to.absolute().parent if named else to.absolute()
+    file = folder / (to.name if named else f"{begin}{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z.zip")
     home, lock = DataFolder(data), DataDirLock(data)
     lock.begin()  # no restore replaces the folder meanwhile
     try:
         names = [check_workspace_name(workspace)] if workspace else home.names()
-        if not names:
+        if not any((home.folder(name) / "library.db").exists() for name in names):
             raise NotFoundError("There is no library to back up.", "Look at the place that is backed up.")
-        with translate_errors(folder / name):
-            sizes = [_size(home.folder(each)) for each in names]
-            check_room(folder, sum(sizes) + max(sizes) + _SPARE)  # the file, and the copy that it is made from
-            with _work(folder) as work:
-                with _archive(work) as into:
-                    contents = _write(home, names, work, into, workspace is None, watch, cancel)
-                if workspace and not contents.libraries:
-                    why = contents.left_out[0].why if contents.left_out else "There is no such library."
-                    raise StorageError(f"The library {workspace} can't be backed up. {why}", "No backup was made.")
-                with Archive(work / "backup.zip") as archive:
-                    archive.verify(watch, cancel)
-                (work / "backup.zip").replace(folder / name)
-                sync(folder)
-            size = (folder / name).stat().st_size
-            removed = () if contents.left_out or not keep else _delete_oldest(folder, name, keep, workspace)
-        said = f"{len(contents.libraries)} libraries, {size:,} bytes; left out: {len(contents.left_out)}"
-        AuditLog(open_store(data)).note("backup", WHO, workspace=workspace or "", what=name, detail=said)
+        with translate_errors(file), _work(folder) as work:
+            manifest = _write(home, names, work, workspace is None, watch)
+            with _opened(work / "backup.zip") as (archive, _):
+                for name in manifest.files:
+                    for _ in _read(archive, name, manifest):
+                        pass  # it is whole before it counts
+            (work / "backup.zip").replace(file)
+            sync(folder)
+        if keep and not named and not manifest.left_out:
+            ours = re.compile(rf"{re.escape(begin)}\d{{8}}T\d{{12}}Z\.zip")
+            others = sorted(each for each in folder.iterdir() if ours.fullmatch(each.name) and each != file)
+            for each in others[: max(0, len(others) - (keep - 1))]:
+                each.unlink(missing_ok=True)
+        said = f"{len(manifest.libraries)} libraries; left out: {len(manifest.left_out)}"
+        AuditLog(open_store(data)).note("backup", WHO, workspace=workspace or "", what=file.name, detail=said)
     finally:
         lock.end()
-    return Created(file=folder / name, size=size, contents=contents, removed=removed)
-
-
-def _write(
-    home: DataFolder,
-    names: list[str],
-    work: Path,
-    into: Writing,
-    whole: bool,
-    watch: Watch,
-    cancel: threading.Event | None,
-) -> Contents:
-    libraries: list[Stored] = []
-    left_out: list[LeftOut] = []
-    kept: list[str] = []
-    teams = 0
-    copy = work / "library.db"
-    for name in names:
-        try:
-            stored = _copy_library(home, name, copy, watch, cancel)
-        except StorageError as error:
-            left_out.append(LeftOut(workspace=name, why=error.message))
-            stored = None
-        if stored is not None:
-            into.add(member_of(name), copy, cancel)
-            libraries.append(stored)
-        copy.unlink(missing_ok=True)
-    if whole:
-        if (home.data / FILE).exists():
-            teams = _copy_database(home.data / FILE, work / TEAMS_FILE, lambda done, of: None, cancel)
-            into.add(TEAMS_FILE, work / TEAMS_FILE, cancel)
-        for each in (SIGNED_WITH, CHOSEN):
-            if (value := home.values.read(each)) is not None:
-                into.put(each, value)
-                kept.append(each)
-        why = "Its folder has no workspace's name: start the app once, or back it up by its own name."
-        left_out += [LeftOut(workspace="", why=why)] * home.unnamed()
-    contents = Contents(
-        program=__version__,
-        made_at=iso_now(),
-        whole=whole,
-        libraries=tuple(libraries),
-        teams=teams,
-        kept=tuple(kept),
-        models=tuple(sorted(each.name for each in (home.data / "models").glob("*.gguf"))),
-        left_out=tuple(left_out),
-    )
-    into.finish(contents)
-    return contents
-
-
-def _copy_library(home: DataFolder, name: str, to: Path, watch: Watch, cancel: threading.Event | None) -> Stored | None:
-    """Copy a library to a new file; None where there is none. Raises StorageError for one that can't be read whole."""
-    file = home.folder(name) / "library.db"
-    if not file.exists():
-        return None
-    version = _copy_database(file, to, lambda done, of: watch(name, done, of), cancel)
-    with translate_errors(file), closing(connect(to)) as connection:
-        SqliteFile(file, LIBRARY).inspect(driver(connection))
-        if problem := store.first_problem(connection):
-            raise damaged_error(file, problem)
-        return Stored(
-            workspace=name,
-            version=version,
-            size=to.stat().st_size,
-            documents=store.count(connection, documents),
-            chunks=store.count(connection, chunks),
-            runs=store.count(connection, runs),
-        )
-
-
-def _copy_database(file: Path, to: Path, watch: Callable[[int, int], object], cancel: threading.Event | None) -> int:
-    """Copy a database as it is at this moment, by SQLite's online backup; its `user_version`. Raises StorageError."""
-
-    def step(status: int, left: int, of: int) -> None:
-        check_cancelled(cancel)
-        watch(of - left, of)
-
-    os.close(os.open(to, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    with translate_errors(file), closing(connect(file)) as held:
-        source = driver(held)
-        source.execute("BEGIN")  # others go on writing, and the copy is of one moment
-        source.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        with closing(connect(to)) as connection:
-            into = driver(connection)
-            into.execute("PRAGMA synchronous = OFF")  # a kill leaves no backup at all
-            source.backup(into, pages=_PAGES, progress=step)
-            into.execute("PRAGMA journal_mode = DELETE")
-        return int(source.execute("PRAGMA user_version").fetchone()[0])
-
-
-@contextmanager
-def _archive(work: Path) -> Iterator[Writing]:
-    handle = os.open(work / "backup.zip", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w+b") as file, Writing(file) as into:
-        yield into
-
-
-def _resolve_target(to: Path, workspace: str | None) -> tuple[Path, str]:
-    """The folder and the name of the file. Raises InputError where it would replace one."""
-    if to.suffix == ".zip" and not to.is_dir():
-        if to.exists():
-            raise InputError(f"There is a file {to.name} already.", "Name another one, or a folder.")
-        return to.absolute().parent, to.name
-    begins = f"crag-{workspace}-" if workspace else "crag-"
-    return to.absolute(), f"{begins}{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z.zip"
-
-
-def _size(folder: Path) -> int:
-    size = 0
-    for name in ("library.db", "library.db-wal"):
-        with suppress(FileNotFoundError):
-            size += (folder / name).stat().st_size
-    return size
-
-
-@contextmanager
-def _work(folder: Path) -> Iterator[Path]:
-    """A folder for unfinished files, beside the backups. Those of killed programs are removed."""
-    own_folder(folder)
-    for each in folder.iterdir():
-        if _WORK.fullmatch(each.name) and not each.is_symlink():
-            with suppress(Timeout), _lock(each):
-                shutil.rmtree(each, ignore_errors=True)
-    work = folder / f".crag-backup-{secrets.token_hex(4)}"
-    work.mkdir(mode=0o700)
-    try:
-        with _lock(work):
-            yield work
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-
-
-def _lock(work: Path) -> FileLock:
-    return FileLock(work / "lock", timeout=0, mode=0o600, thread_local=False)
-
-
-def _delete_oldest(folder: Path, made: str, keep: int, workspace: str | None) -> tuple[str, ...]:
-    """Delete the oldest backups of the same kind; never the new one, whatever the clock says."""
-    begins = f"crag-{re.escape(workspace)}-" if workspace else "crag-"
-    ours = re.compile(rf"{begins}{_STAMP}\.zip")
-    others = sorted(each.name for each in folder.iterdir() if ours.fullmatch(each.name) and each.name != made)
-    gone = others[: max(0, len(others) - (keep - 1))]
-    for name in gone:
-        (folder / name).unlink(missing_ok=True)
-    return tuple(gone)
-
-
-_SPARE_RESTORING = 64 * 1024 * 1024
-_TEAMS = (FILE, f"{FILE}-wal", f"{FILE}-shm")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restored:
-    """What came of a restore: the libraries by their names, and the folder of what was there before, if anything."""
-
-    libraries: Mapping[str, Stored]
-    aside: Path | None
-    models: tuple[str, ...]
+    return file, manifest
 
 
 def restore_backup(
-    archive: Archive,
+    backup: Path,
     data: Path,
     *,
     workspace: str | None = None,
     called: str | None = None,
     replace: bool = False,
     watch: Watch = lambda what, done, of: None,
-    cancel: threading.Event | None = None,
-) -> Restored:
+) -> tuple[list[str], Path | None]:
     """Restore all of a backup into a data folder, or one library, which may be `called` otherwise.
 
-    With `replace`, what is there is put aside. Chunk indexes are made again when a library is first used. A restore
-    that fails or is killed changes nothing. A library that is not there yet may be added while programs use the folder.
-    Raises StorageError where the folder is in use or not empty, InputError for a damaged backup, NotFoundError, and
-    CancelledError.
+    Returns the names of the libraries, and the folder of what was there before, if anything was: with `replace` it is
+    put aside. Chunk indexes are made again when a library is first used. A restore that fails or is killed changes
+    nothing. A library that is not there yet may be added while programs use the folder. Raises StorageError where the
+    folder is in use or not empty, InputError for a damaged backup, and NotFoundError.
     """
-    libraries = _choose(archive, workspace, called)
-    whole = workspace is None
-    home, coming = DataFolder(data), data / RESTORING
-    adds = not whole and not any((data / "workspaces" / name).exists() for name in libraries)
-    with adding(data) if adds else alone(data):
-        _check_free(home, libraries, whole, replace)
-        archive.verify(lambda name, done, of: watch("verified", done, of), cancel)
-        try:
-            with translate_errors(coming):
+    with _opened(backup) as (archive, manifest):
+        libraries = manifest.libraries
+        if workspace is None and not manifest.whole:
+            raise InputError("The backup holds one library, not all that was stored.", "Name it by --workspace.")
+        if workspace is not None:
+            if workspace not in libraries:
+                raise NotFoundError(f"There is no library {workspace} in it.", f"There are: {', '.join(libraries)}.")
+            libraries = {check_workspace_name(called or workspace): libraries[workspace]}
+        home, coming = DataFolder(data), data / RESTORING
+        members = {f"workspaces/{name}/library.db": member for name, member in libraries.items()}
+        places = [f"workspaces/{name}" for name in libraries]
+        if workspace is None:
+            members |= {name: name for name in manifest.files if not _LIBRARY.fullmatch(name)}
+            places = ["workspaces", SIGNED_WITH, CHOSEN, FILE, f"{FILE}-wal", f"{FILE}-shm"]
+
+        def stored() -> list[str]:
+            """What lies there that would be replaced."""
+            found = [name for name in places if name != "workspaces" and (data / name).exists()]
+            return [*(home.names() if workspace is None else []), *found]
+
+        with adding(data) if workspace and not stored() else alone(data):
+            if (there := stored()) and not replace:
+                raise StorageError(
+                    f"Something is stored there already: {', '.join(there[:3]).replace('workspaces/', '')}.",
+                    "Choose an empty place, or add --replace: what is there is kept aside. Nothing was changed.",
+                )
+            try:
+                with translate_errors(coming):
+                    shutil.rmtree(coming, ignore_errors=True)
+                    for at, (place, member) in enumerate(members.items(), start=1):
+                        own_folder((coming / place).parent)
+                        _extract(archive, member, manifest, coming / place)
+                        if place.endswith(".db"):
+                            _adopt(coming / place, TEAMS if place == FILE else LIBRARY, backup.name)
+                        watch("restored", at, len(members))
+            except BaseException:
                 shutil.rmtree(coming, ignore_errors=True)
-                own_folder(coming)
-                own_folder(coming / "workspaces")
-            check_room(coming, sum(each.size for each in libraries.values()) + _SPARE_RESTORING)
-            for at, (name, stored) in enumerate(libraries.items(), start=1):
-                file = DataFolder(coming).folder(name) / "library.db"
-                own_folder(file.parent)
-                archive.extract(member_of(stored.workspace), file, cancel)
-                _adopt_library(file, archive.path.name)
-                watch("restored", at, len(libraries))
-            if whole:
-                _restore_rest(archive, coming, cancel)
-        except (InputError, StorageError, CancelledError):
-            with suppress(OSError):
-                shutil.rmtree(coming)
-            raise
-        names = ["workspaces", SIGNED_WITH, CHOSEN, *_TEAMS] if whole else [f"workspaces/{name}" for name in libraries]
-        aside = swap(data, {name: (coming / name).exists() for name in names})
-        AuditLog(open_store(data)).note(
-            "restore",
-            WHO,
-            workspace="" if whole else ", ".join(libraries),
-            what=archive.path.name,
-            detail=f"made at {archive.contents.made_at}; before: {aside.name if aside else 'nothing'}",
-        )
-    return Restored(libraries=libraries, aside=aside, models=archive.contents.models)
+                raise
+            aside = swap(data, {name: (coming / name).exists() for name in places})
+            said = f"made at {manifest.made_at}; before: {aside.name if aside else 'nothing'}"
+            AuditLog(open_store(data)).note(
+                "restore", WHO, workspace=called or workspace or "", what=backup.name, detail=said
+            )
+    return list(libraries), aside
 
 
 def undo_restore(data: Path) -> Path | None:
@@ -334,93 +196,180 @@ def undo_restore(data: Path) -> Path | None:
     return aside
 
 
+# Writing
+
+
 @contextmanager
-def audit_refusals(data: Path, what: str) -> Iterator[None]:
-    """Note in the audit log what is refused in the block, if the folder holds anything."""
+def _work(folder: Path) -> Iterator[Path]:
+    """The folder for an unfinished file, beside the backups, without what a killed program has left in it."""
+    work = folder / _WORK
+    own_folder(folder)
+    own_folder(work)
     try:
-        yield
-    except CancelledError:
-        raise
-    except CragError as error:
-        if _list_stored(DataFolder(data)):
-            AuditLog(open_store(data)).note("restore", WHO, what=what, detail=error.message, refused=True)
-        raise
+        turn = FileLock(work / "lock", mode=0o600).acquire(timeout=0)
+    except Timeout:
+        raise StorageError("Another backup is being written there.", "Wait until that has ended.") from None
+    with turn:
+        try:
+            for each in work.glob("*.*"):
+                each.unlink()
+            yield work
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
 
 
-def _choose(archive: Archive, workspace: str | None, called: str | None) -> dict[str, Stored]:
-    """The libraries to restore, by the names that they get. Raises NotFoundError and InputError."""
-    libraries = archive.contents.libraries
-    if workspace is not None:
-        libraries = tuple(each for each in libraries if each.workspace == workspace)
-        if not libraries:
-            raise NotFoundError(f"There is no library {workspace} in the backup.", "crag restore --list names them.")
-    elif not archive.contents.whole:
-        raise InputError(
-            "The backup holds single libraries, not all that was stored.", "Name one of them by --workspace."
-        )
-    return {check_workspace_name(called or each.workspace): each for each in libraries}
+def _write(home: DataFolder, names: list[str], work: Path, whole: bool, watch: Watch) -> Manifest:
+    """Write the file, and make it last on the disk."""
+    files: dict[str, str] = {}
+    left_out: dict[str, str] = {}
+    copy = work / "copy.db"
+    with os.fdopen(_private(work / "backup.zip"), "wb") as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as into:
+
+            def add(name: str, source: Path) -> None:
+                hashed = sha256()
+                with source.open("rb") as read, into.open(name, "w", force_zip64=True) as written:
+                    while part := read.read(_STEP):
+                        hashed.update(part)
+                        written.write(part)
+                files[name] = hashed.hexdigest()
+
+            for at, name in enumerate(names, start=1):
+                try:
+                    _copy_database(home.folder(name) / "library.db", copy, LIBRARY)
+                    add(f"libraries/{name}/library.db", copy)
+                except StorageError as error:
+                    left_out[name] = error.message
+                copy.unlink(missing_ok=True)
+                watch("libraries", at, len(names))
+            if whole and (home.data / FILE).exists():
+                _copy_database(home.data / FILE, copy, TEAMS)
+                add(FILE, copy)
+            for name in (SIGNED_WITH, CHOSEN):
+                if whole and (home.data / name).exists():
+                    add(name, home.data / name)
+            if whole and home.unnamed():
+                left_out[f"{home.unnamed()} folders"] = "Their names are no workspace's: start the app once."
+            manifest = Manifest(made_at=iso_now(), whole=whole, files=files, left_out=left_out)
+            into.writestr(_MANIFEST, manifest.model_dump_json(indent=1))
+        file.flush()
+        os.fsync(file.fileno())
+    return manifest
 
 
-def _list_stored(home: DataFolder) -> list[str]:
-    return [*home.names(), *(name for name in (SIGNED_WITH, CHOSEN, FILE) if (home.data / name).exists())]
+def _copy_database(file: Path, to: Path, layout: Layout) -> None:
+    """Copy a database as it is at this moment, by SQLite's online backup. Raises StorageError where it is damaged."""
+    os.close(_private(to))
+    with translate_errors(file), closing(connect(file)) as held, closing(connect(to)) as made:
+        source, into = driver(held), driver(made)
+        source.execute("BEGIN")  # others go on writing, and the copy is of one moment
+        source.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        into.execute("PRAGMA synchronous = OFF")  # a kill leaves no backup at all
+        source.backup(into, pages=_PAGES)
+        into.execute("PRAGMA journal_mode = DELETE")
+        SqliteFile(file, layout).inspect(into)
+        if layout is LIBRARY and (problem := store.first_problem(made)):
+            raise damaged_error(file, problem)
 
 
-def _check_free(home: DataFolder, libraries: Mapping[str, Stored], whole: bool, replace: bool) -> None:
-    """Raises StorageError where something would be replaced that may not be."""
-    there = _list_stored(home)
-    if not whole:
-        there = [name for name in libraries if (home.data / "workspaces" / name).exists()]
-    if there and not replace:
-        some = ", ".join(there[:3]) + (f" and {len(there) - 3} more" if len(there) > 3 else "")
+def _private(file: Path) -> int:
+    """A new file, for its owner alone."""
+    return os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+
+
+# Reading
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[tuple[zipfile.ZipFile, Manifest]]:
+    """A backup and what it says of itself: of no other files than a backup holds, and of all of them.
+
+    Raises InputError for what is no backup, or not a whole one, and for one of another format.
+    """
+    if not file.is_file():
+        raise InputError(f"There is no backup {file.name}.", "Name the file that crag backup has made.")
+    try:
+        with translate_errors(file):
+            file.open("rb").close()
+        archive = zipfile.ZipFile(file)
+    except _DAMAGE as error:
+        raise _broken(file, "it is cut off or damaged") from error
+    with archive:
+        try:
+            if archive.getinfo(_MANIFEST).file_size > _LARGEST_MANIFEST:
+                raise ValueError(_MANIFEST)
+            said = archive.read(_MANIFEST)
+            if (format := from_json(said)["format"]) != FORMAT:
+                raise InputError(
+                    f"The backup {file.name} is of format {format!r:.20}; this program reads {FORMAT}.",
+                    "Restore it with the program that made it. Nothing was changed.",
+                )
+            manifest = Manifest.model_validate_json(said)
+        except (*_DAMAGE, KeyError, TypeError, ValidationError) as error:
+            raise _broken(file, "what it says of itself can't be read") from error
+        if sorted(archive.namelist()) != sorted([*manifest.files, _MANIFEST]) or not all(
+            name in (FILE, SIGNED_WITH, CHOSEN) or _LIBRARY.fullmatch(name) for name in manifest.files
+        ):
+            raise _broken(file, "what it says of itself does not fit what it holds")
+        yield archive, manifest
+
+
+def _read(archive: zipfile.ZipFile, name: str, manifest: Manifest) -> Iterator[bytes]:
+    """What a file in it holds, at most as much as it says; compared with its hash at the end. Raises InputError."""
+    hashed, path = sha256(), Path(str(archive.filename))
+    try:
+        with archive.open(name) as source:
+            while part := source.read(_STEP):
+                hashed.update(part)
+                yield part
+    except _DAMAGE as error:
+        raise _broken(path, "it is cut off or damaged") from error
+    if hashed.hexdigest() != manifest.files[name]:
+        raise _broken(path, f"{name} differs from its hash")
+
+
+def _extract(archive: zipfile.ZipFile, name: str, manifest: Manifest, to: Path) -> None:
+    """Unpack a file of it. Raises StorageError, and as `_read` does."""
+    size, free = archive.getinfo(name).file_size, shutil.disk_usage(to.parent).free
+    if size > free:
         raise StorageError(
-            f"Something is stored there already: {some}.",
-            "Choose an empty place, or add --replace: what is there is kept aside. Nothing was changed.",
+            f"{size / 2**20:,.0f} MB are to be restored, and {free / 2**20:,.0f} MB are free there.",
+            "Make room, or choose a place with more. Nothing was changed.",
         )
+    with os.fdopen(_private(to), "wb") as into:
+        for part in _read(archive, name, manifest):
+            into.write(part)
 
 
-def _adopt_library(file: Path, backup: str) -> None:
-    """Check a library that was unpacked, and give it an id of its own: an index on a server knows libraries by it.
+def _adopt(file: Path, layout: Layout, backup: str) -> None:
+    """Check a database that was unpacked; a library gets an id of its own, by which an index on a server knows it.
 
-    Raises InputError for a file that holds what no library does or is damaged, StorageError for another version.
+    Raises InputError for a file that holds what none does or is damaged, StorageError for another version.
     """
     with translate_errors(file), closing(connect(file)) as connection:
-        SqliteFile(file, LIBRARY).inspect(driver(connection))
+        SqliteFile(file, layout).inspect(driver(connection))
         with connection.begin():
-            LIBRARY.upgrade(connection)
-        _check_layout(connection, LIBRARY, backup)
-        if store.first_problem(connection):
-            raise InputError(f"The file {backup} is no backup: a library in it is damaged.", "Nothing was changed.")
-        connection.execute(update(meta).where(meta.c.key == "library").values(value=uuid.uuid4().hex))
-        connection.commit()
+            layout.upgrade(connection)
+        with layout.empty() as fresh:
+            known = _statements(connection) == _statements(fresh)
+        if not known or (layout is LIBRARY and store.first_problem(connection)):
+            raise _broken(Path(backup), f"{file.name} in it is damaged, or holds what none does")
+        if layout is LIBRARY:
+            connection.execute(update(meta).where(meta.c.key == "library").values(value=uuid.uuid4().hex))
+            connection.commit()
 
 
-def _restore_rest(archive: Archive, coming: Path, cancel: threading.Event | None) -> None:
-    """Unpack what belongs to no library. Raises InputError, StorageError and CancelledError."""
-    for name in archive.contents.kept:
-        KeyValueStore(coming).put(name, archive.bytes_of(name))
-    if archive.contents.teams:
-        archive.extract(TEAMS_FILE, coming / FILE, cancel)
-        with translate_errors(coming / FILE), closing(connect(coming / FILE)) as connection:
-            SqliteFile(coming / FILE, TEAMS).inspect(driver(connection))
-            with connection.begin():
-                TEAMS.upgrade(connection)
-            _check_layout(connection, TEAMS, archive.path.name)
-
-
-def _check_layout(connection: Connection, layout: Layout, backup: str) -> None:
-    """Raises InputError for a database with other tables than the layout has, or with triggers or views."""
-    with layout.empty() as fresh:
-        if _layout(connection) == _layout(fresh):
-            return
-    raise InputError(
-        f"The file {backup} is no backup: a database in it holds what none does.",
-        "Nothing was changed. Use a backup that you have made.",
-    )
-
-
-def _layout(connection: Connection) -> set[tuple[str, str, str]]:
+def _statements(connection: Connection) -> set[tuple[str, str, str]]:
+    """The tables, indexes, triggers and views of a database, as they were made."""
     listed = driver(connection).execute(
         "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite|_%' ESCAPE '|'"
     )
     # A column that was added later stands on the line of the one before.
     return {(kind, name, " ".join((sql or "").split())) for kind, name, sql in listed}
+
+
+def _broken(file: Path, why: str) -> InputError:
+    return InputError(
+        f"The file {file.name} is no whole backup: {why}.",
+        "Nothing was changed. Take another backup; this one can't be trusted.",
+    )

@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Strip, WebPage
-from crag.providers.prices import PRICES, Price, sum_calls
+from crag.providers.prices import PRICES, Prices, sum_calls
 from crag.text.sentences import sentences
 from crag.text.words import count_words, words
 
@@ -82,7 +82,7 @@ class Differences:
     marks: tuple[Marks, ...]
 
 
-def differences(traces: Sequence[Trace], names: Sequence[str], prices: Mapping[str, Price] = PRICES) -> Differences:
+def differences(traces: Sequence[Trace], names: Sequence[str], prices: Prices = PRICES) -> Differences:
     """Where the runs, finished or not, differ; `names` are what they are called, one each."""
     if len(traces) != len(names):
         raise ValueError("each run needs a name")
@@ -106,7 +106,7 @@ def table(found: Differences) -> tuple[list[str], list[list[Value]]]:
 # Figures
 
 
-def figures(traces: Sequence[Trace], prices: Mapping[str, Price] = PRICES) -> tuple[Figure, ...]:
+def figures(traces: Sequence[Trace], prices: Prices = PRICES) -> tuple[Figure, ...]:
     """What each run came to and took, finished or not."""
     runs = [Side(trace) for trace in traces]
     sums = [sum_calls(trace.calls, prices) for trace in traces]

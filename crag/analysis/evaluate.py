@@ -6,7 +6,7 @@ import hashlib
 import json
 import random
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from pydantic import TypeAdapter, ValidationError
@@ -23,7 +23,7 @@ from crag.core.settings import Settings, StoredSettings
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.pipeline.resolve import problem
-from crag.providers.prices import Price, Spent, of_day, sum_spent
+from crag.providers.prices import Prices, Spent, of_day, sum_spent
 from crag.providers.registry import LOCAL
 from crag.storage.evaluations import EvaluationRecord
 from crag.storage.library import Library
@@ -263,7 +263,7 @@ def rows(library: Library, evaluation_id: str) -> tuple[ResultRow, ...]:
         return tuple(_row(text) for text in texts)
 
 
-def spending(library: Library, evaluation_id: str, prices: Mapping[str, Price]) -> Spent:
+def spending(library: Library, evaluation_id: str, prices: Prices) -> Spent:
     """What the outside calls of all its runs took, also of runs deleted since. Raises NotFoundError."""
     return sum_spent(of_day(sums, prices) for sums in library.evaluations.spending(evaluation_id))
 

@@ -13,7 +13,6 @@ from typing import Any, Literal
 from crag.analysis.whatif.whatif import Replay
 from crag.core.documents import find_id
 from crag.core.errors import FilterError, InputError, NotFoundError
-from crag.core.filters.where import parse
 from crag.core.protocols import SearchQuery
 from crag.core.settings import Settings
 from crag.core.trace import Trace
@@ -166,7 +165,7 @@ def follow_chunks(
         action=trace.action,
         floor=settings.strip_filter,
         merged=settings.loop_merge == "union" and len(trace.rounds) > 1,
-        filter=settings.where,
+        filter=str(settings.where),
         change=_smallest_change(trace, settings, fates[0]) if fates else None,
         missing=tuple(_missing(trace.meant, chunks)),
         instead=instead,
@@ -310,7 +309,7 @@ def _stage(trace: Trace, settings: Settings, chunk: str, sentence: Sequence[str]
 
 def _is_excluded(library: Library, settings: Settings, document: str) -> bool:
     fields = library.documents.fields(document)
-    if settings.where and not parse(settings.where).matches(fields):
+    if settings.where and not settings.where.matches(fields):
         return True
     confidence = fields.get("confidence", 1.0)
     return isinstance(confidence, int | float) and confidence < settings.min_confidence
@@ -330,7 +329,7 @@ def _missing(question: str, chunks: Sequence[Chunk]) -> Iterator[str]:
 def _smallest_change(trace: Trace, settings: Settings, fate: Fate) -> Change | None:
     match fate.stage:
         case "excluded":
-            return Change(settings={"where": "", "min_confidence": 0.0}, certain=False)
+            return Change(settings={"where": {}, "min_confidence": 0.0}, certain=False)
         case "not retrieved":
             rank = fate.ranks.together
             fits = rank is not None and settings.k < rank <= MOST_RETRIEVED

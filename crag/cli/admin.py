@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from typer import Argument, Context, Option
 
-from crag.admin.archive import Archive
 from crag.admin.audit import AuditedAct
-from crag.admin.backups import Created, audit_refusals, create_backup, restore_backup, undo_restore
+from crag.admin.backups import create_backup, restore_backup, undo_restore
 from crag.admin.people import Person, people_of
 from crag.admin.roles import ROLES, Role
-from crag.cli.options import interruptible, opened
+from crag.cli.options import opened
 from crag.cli.output import Options, Output, plain
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, InputError, NotFoundError, SettingsError
@@ -25,81 +24,39 @@ if TYPE_CHECKING:
     from crag.storage.library import Library
 
 
-def _check_choice(workspace: str | None, every: bool) -> None:
-    if workspace is not None and every:
-        raise SettingsError("Both --workspace and --all are given.", "Give one of them.")
-
-
 def backup(
     output: Output,
-    target: Annotated[
-        Path | None, Argument(metavar="TARGET", help="a new file that ends in .zip, or a folder for it")
-    ] = None,
+    target: Annotated[Path, Argument(metavar="TARGET", help="a new file that ends in .zip, or a folder for it")],
     source: Annotated[str, Option("--from", metavar="PLACE", help="a data folder (default: the app's own)")] = "",
     workspace: Annotated[
         str | None, Option(metavar="NAME", help="this library alone, without people and settings")
     ] = None,
-    every: Annotated[bool, Option("--all", help="everything (default)")] = False,
     keep: Annotated[
         int, Option(metavar="N", min=0, help="in a folder: remove the oldest, so that N stay; 0: all stay")
     ] = 0,
-    verify: Annotated[
-        Path | None, Option(metavar="FILE", help="make none: read this one, and compare its hashes")
-    ] = None,
 ) -> int:
     """It holds every library, people, workspaces, links, spending and the audit log, the choices of Settings, and what
     private addresses are signed with: keep it as secret as the data. Not in it: indexes, which are made again, model
-    files, which are named, and keys of services, which are stored nowhere.
+    files, and keys of services, which are stored nowhere.
     """
-    _check_choice(workspace, every)
-    if target is None and verify is not None:
-        return _verify(verify, output)
-    if target is None or verify is not None:
-        raise SettingsError("Say where the backup goes, or which one to --verify.", "Name a file or a folder.")
     data = _data_folder(source)
     if not (data / "workspaces").is_dir():
         raise NotFoundError(f"There is no data folder {data}, with a folder workspaces.", "Name another by --from.")
-    with interruptible() as cancel:
-        made = create_backup(data, target, workspace=workspace, keep=keep, watch=output.counted, cancel=cancel)
-    _show_backup(made, output)
-    return 1 if made.contents.left_out else 0
+    file, manifest = create_backup(data, target, workspace=workspace, keep=keep, watch=output.counted)
+    size, libraries = file.stat().st_size, list(manifest.libraries)
+    record = {"file": str(file), "bytes": size, "libraries": libraries, "left_out": manifest.left_out}
+    output.show(record, f"{plain(str(file))}: {len(libraries)} libraries, {size:,} bytes")
+    for name, why in manifest.left_out.items():
+        output.message(f"left out: {plain(name)}: {plain(why)}")
+    return int(bool(manifest.left_out))
 
 
 def _data_folder(said: str) -> Path:
     """The data folder that is meant; by default the app's own. Raises InputError where the app uses a database."""
     config = AppConfig.from_environment()
     if not said and config.storage.database_url:
-        raise InputError(
-            "The libraries are in a PostgreSQL database.",
-            "Use pg_dump and pg_restore.",
-        )
+        raise InputError("The libraries are in a PostgreSQL database.", "Use pg_dump and pg_restore.")
     return Path(said) if said else config.storage.data
-
-
-def _verify(file: Path, output: Output) -> int:
-    with interruptible() as cancel, Archive(file) as archive:
-        count, size = archive.verify(output.counted, cancel)
-    line = f"{plain(file.name)} is whole: {count} files, {size:,} bytes unpacked"
-    output.show({"status": "whole", "files": count, "bytes": size}, line)
-    return 0
-
-
-def _show_backup(made: Created, output: Output) -> None:
-    contents, file = made.contents, str(made.file)
-    if output.json:
-        held = contents.model_dump(include={"libraries", "left_out", "models"})
-        output.record({"file": file, "bytes": made.size, **held, "removed": made.removed})
-        return
-    documents = sum(each.documents for each in contents.libraries)
-    output.line(f"{plain(file)}: {len(contents.libraries)} libraries, {documents:,} documents, {made.size:,} bytes")
-    for name in made.removed:
-        output.line(f"removed: {name}")
-    for each in contents.left_out:
-        output.message(f"left out: {plain(each.workspace)}: {each.why}")
-    if contents.models:
-        output.note(f"not in it, keep them apart: {', '.join(map(plain, contents.models))}")
-    if contents.kept:
-        output.note("it holds what private addresses are signed with: keep it as secret as the data")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,63 +73,24 @@ def restore(
     output: Output,
     backup: Annotated[Path | None, Argument(metavar="BACKUP", help="the file that crag backup has made")] = None,
     target: Annotated[str, Option("--to", metavar="PLACE", help="a data folder (default: the app's own)")] = "",
-    contents: Annotated[bool, Option("--list", help="restore nothing: say what is in the backup")] = False,
     undo: Annotated[bool, Option("--undo", help="bring back what the latest restore has put aside")] = False,
 ) -> int:
-    """The file is verified first, and until all of it is unpacked and checked, nothing is touched. Where that fails,
-    all is as it was. Stop the app before; a single library that is not there yet may be added while it runs.
+    """Until all of the file is unpacked and checked, nothing is touched. Where that fails, all is as it was. Stop the
+    app before; a single library that is not there yet may be added while it runs.
     """
-    if (backup is None) != undo or (undo and (contents or chosen.workspace)):
+    if (backup is None) != undo or (undo and chosen.workspace):
         raise SettingsError("Say which backup is restored, or --undo.", "Name the file that crag backup has made.")
     if chosen.called and not chosen.workspace:
         raise SettingsError("--as gives one library a name.", "Name the one in the backup by --workspace.")
-    if backup is not None and contents:
-        return _list_contents(backup, output)
-    data = _data_folder(target)
-    with audit_refusals(data, "undone" if backup is None else backup.name):
-        if backup is not None:
-            return _restore(backup, chosen, data, output)
+    data, names = _data_folder(target), list[str]()
+    if backup is None:
         aside = undo_restore(data)
-    lies = f"; what was there lies in {aside.name}" if aside else ""
-    output.show({"status": "undone", "aside": aside.name if aside else ""}, f"The latest restore was undone{lies}")
-    return 0
-
-
-def _restore(backup: Path, chosen: _Chosen, data: Path, output: Output) -> int:
-    with interruptible() as cancel, Archive(backup) as archive:
-        restored = restore_backup(archive, data, **asdict(chosen), watch=output.counted, cancel=cancel)
-    aside = restored.aside.name if restored.aside else ""
-    for name, stored in restored.libraries.items():
-        said = f"{stored.documents:,} documents, {stored.chunks:,} chunks, {stored.runs:,} runs"
-        line = f"{plain(name)}: {said}; the index is made when it is first asked"
-        output.show({**stored.model_dump(), "workspace": name}, line)
-    line = "All of it is in its place" + (f"; what was there before lies in {aside}" if aside else "")
-    output.show({"status": "restored", "aside": aside, "models": restored.models}, line)
-    if aside and not output.json:
-        output.note("restore --undo brings that back; delete it when the new state is right")
-    if restored.models and not output.json:
-        output.note(f"not in the backup: {', '.join(map(plain, restored.models))}")
-    return 0
-
-
-def _list_contents(file: Path, output: Output) -> int:
-    with Archive(file) as archive:
-        contents = archive.contents
-    if output.json:
-        output.record(contents.model_dump())
-        return 0
-    whole = "all that was stored" if contents.whole else "one library"
-    output.line(f"{whole}, made at {plain(contents.made_at)} by version {plain(contents.program)}")
-    output.line(f"{'library':<44}{'documents':>12}{'chunks':>12}{'runs':>10}{'bytes':>16}")
-    for each in contents.libraries:
-        counts = f"{each.documents:>12,}{each.chunks:>12,}{each.runs:>10,}{each.size:>16,}"
-        output.line(f"{plain(each.workspace):<44}{counts}")
-    beside = [*contents.kept, *(["people and workspaces"] if contents.teams else [])]
-    output.line(f"beside them: {', '.join(beside) or 'nothing'}")
-    for left in contents.left_out:
-        output.line(f"left out: {plain(left.workspace)}: {plain(left.why)}")
-    if contents.models:
-        output.line(f"not in it: {', '.join(map(plain, contents.models))}")
+    else:
+        names, aside = restore_backup(backup, data, **asdict(chosen), watch=output.counted)
+    lies = f"; what was there lies in {aside.name}: delete it when the new state is right" if aside else ""
+    said = f"Restored: {', '.join(map(plain, names))}" if backup else "The latest restore was undone"
+    status = "restored" if backup else "undone"
+    output.show({"status": status, "libraries": names, "aside": aside.name if aside else ""}, f"{said}{lies}")
     return 0
 
 

@@ -13,7 +13,7 @@ from crag.analysis.kept_pages import pages_named
 from crag.cli.options import Place, find_document, interruptible, latest_run, record_command
 from crag.cli.output import Options, Output, plain
 from crag.core.errors import PROGRAM, CragError, SettingsError
-from crag.core.filters.where import parse
+from crag.core.filters import filter_of
 from crag.core.metadata import KEPT_CONFIDENCE, read_field, written_field
 from crag.core.purging import Conditions
 from crag.core.settings import days_of
@@ -104,7 +104,8 @@ class _Given(Options):
         int | None, Option(parser=days_of, metavar="DAYS", help="in no answer's evidence for so long: 30d")
     ] = None
     where: Annotated[
-        str | None, Option(metavar="FILTER", help="that match it, as: verified = false and confidence < 0.5")
+        list[str] | None,
+        Option(metavar="CONDITION", help="that meet it, as: confidence < 0.5; may be given again"),
     ] = None
 
 
@@ -127,7 +128,7 @@ def purge(
         return _undo_purge(document, place, output)
     if document is not None:
         raise SettingsError("A document is named with --undo alone.", "Give conditions for what is to go.")
-    conditions = Conditions(**{**asdict(given), "where": parse(given.where) if given.where else None})
+    conditions = Conditions(**{**asdict(given), "where": filter_of(given.where) if given.where else None})
     with place.opened() as (engine, library):
         purges = library.purges
         found = purges.due(conditions) if dry_run else purges.purge(conditions)

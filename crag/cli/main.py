@@ -55,7 +55,7 @@ _MODULES = {
         "evaluate": "Ask a set of questions under one or more strategies, and compare what comes of it.",
     },
     "admin": {
-        "backup": "Write all that is stored into one file, while the app runs; and check whether such a file is whole.",
+        "backup": "Write all that is stored into one file, while the app runs.",
         "restore": "Put back what a backup holds, all or one library, also in the place of what is there.",
         "limits": "Show the limits of all workspaces together, and what is used of them.",
         "workspaces": "List all workspaces with their owner and last use, or those that nobody has used for long.",

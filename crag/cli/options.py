@@ -21,7 +21,7 @@ from crag.cli.output import Options
 from crag.core.config import SETTINGS, AppConfig
 from crag.core.documents import find_id
 from crag.core.errors import PROGRAM, InputError, NotFoundError, SettingsError
-from crag.core.filters.where import Scope, narrow_filter
+from crag.core.filters import Scope, narrow_filter
 from crag.core.metadata import tags_of
 from crag.core.settings import Settings, meta
 from crag.core.strategies import STRATEGIES, strategy
@@ -138,8 +138,14 @@ class Part(Place):
 
 
 StrategyName = Annotated[str, Option("--strategy", metavar="NAME", help=f"one of: {', '.join(STRATEGIES)}")]
-_NAMED = {"upper": "SCORE", "lower": "SCORE", "aggregation": "", "k": "N", "where": "FILTER"}
-"""The settings of a run that have an option of their own, and how their values are called."""
+_NAMED: dict[str, tuple[Any, str]] = {
+    "upper": (str, "SCORE"),
+    "lower": (str, "SCORE"),
+    "aggregation": (Literal[tuple(map(str, Aggregation))], ""),
+    "k": (str, "N"),
+    "where": (list[str], "CONDITION"),
+}
+"""The settings of a run that have an option of their own: of which type it is, and how its values are called."""
 
 
 class Run(Options):
@@ -162,10 +168,8 @@ class Run(Options):
     @classmethod
     def parameters(cls) -> list[Parameter]:
         strategy, set, _ = super().parameters()
-        choices = {"aggregation": tuple(map(str, Aggregation))}
         named = [
-            _declare(name, meta(Settings, name)["help"], choices.get(name, ()), metavar)
-            for name, metavar in _NAMED.items()
+            _declare(name, meta(Settings, name)["help"], kind, metavar) for name, (kind, metavar) in _NAMED.items()
         ]
         return [strategy, *named, set]
 
@@ -201,8 +205,8 @@ class Providers(Options):
     def parameters(cls) -> list[Parameter]:
         def declare(name: str) -> Parameter:
             flag = name in SETTINGS and SETTINGS[name].model_fields[name].annotation is bool
-            help = str(registry.about(name)["help"])
-            return _declare(name, help, registry.choices(name), name.rpartition("_")[2].upper(), flag=flag)
+            kind = bool if flag else Literal[choices] if (choices := tuple(registry.choices(name))) else str
+            return _declare(name, str(registry.about(name)["help"]), kind, name.rpartition("_")[2].upper())
 
         return [super().parameters()[0], *map(declare, provider_settings())]
 
@@ -211,12 +215,11 @@ class Providers(Options):
         return opened(self._ctx, **self._given)
 
 
-def _declare(name: str, help: str, choices: tuple[str, ...], metavar: str, *, flag: bool = False) -> Parameter:
+def _declare(name: str, help: str, kind: Any, metavar: str) -> Parameter:
     """The option of a setting; what is not given is None."""
-    kind: Any = bool if flag else Literal[choices] if choices else str
     option = option_of(name)
-    names = [f"{option}/--no-{option[2:]}"] if flag else [option]
-    about = Option(*names, metavar=None if choices or flag else metavar, help=help)
+    names = [f"{option}/--no-{option[2:]}"] if kind is bool else [option]
+    about = Option(*names, metavar=metavar if kind in (str, list[str]) else None, help=help)
     return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, about])
 
 

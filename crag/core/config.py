@@ -140,8 +140,8 @@ class ProviderSettings(SettingsGroup, title="providers", extra="allow"):
     """The only servers for models, reranking and web search that people may choose. If not set: any, or, where other
     machines can reach the app, only OpenAI and the servers configured here."""
     prices: CommaList = setting((), "Prices", group="prices")
-    """Prices in US dollars per million tokens in and out, and per call, where they differ from the table that ships:
-    model=in/out or provider=in/out/call; model=none if the price is unknown."""
+    """Prices in US dollars per million tokens in and out, and per call, where they differ from what the
+    package genai-prices lists: model=in/out or provider=in/out/call; model=none if the price is unknown."""
 
 
 class ServingSettings(SettingsGroup, title="serving"):

@@ -137,7 +137,7 @@ class SignInError(PageError, remedy="Sign in with a browser, save the page or pr
     """Only those who sign in see the page."""
 
 
-class FilterError(InputError, remedy="Write it like: verified and confidence > 0.7 and date >= 2024."):
+class FilterError(InputError, remedy='Write it like {"date": {">=": "2024"}}, or as conditions like date >= 2024.'):
     """A filter over documents' fields can't be read, or asks for what no document has."""
 
 
@@ -234,7 +234,7 @@ class CircuitOpenError(
 
 
 class ModelFileError(ProviderError, remedy="Choose another model file in Settings."):
-    """A model file of this machine can't be loaded, or its process ended again and again."""
+    """A model file of this machine can't be loaded."""
 
 
 class RetrieverError(ProviderError, remedy="Check that it can be reached and takes the filter it is given."):

@@ -44,9 +44,6 @@ FIXED: Mapping[str, Kind] = MappingProxyType(
 )
 """The fields that every library knows, whatever its documents are, and the one kind of value that each may have."""
 
-RESERVED = frozenset({"and", "or", "not", "in", "has", "contains", "exists", "true", "false"})
-"""Words of the filter language, which name no field."""
-
 KEPT_SOURCE = "web"
 """The `source` of a web page that an answer used and a person kept as a document."""
 KEPT_CONFIDENCE = 0.5
@@ -79,7 +76,7 @@ _SHAPES: dict[Kind, str] = {
 def field_name(text: str) -> str:
     """A field's name as it is kept: in small letters. Raises InputError for what is none.
 
-    A letter, then letters, digits, `_`, `-` and `.`; at most 64, and no word of the filter language.
+    A letter, then letters, digits, `_`, `-` and `.`; at most 64.
     """
     name = _compose_letters(text.strip()).lower()
     if not _NAME.fullmatch(name) or _compose_letters(name).lower() != name:
@@ -89,8 +86,6 @@ def field_name(text: str) -> str:
         )
     if len(name) > _MOST_NAME:
         raise InputError(f"The field name {_short(name)} is too long.", f"Use at most {_MOST_NAME} characters.")
-    if name in RESERVED:
-        raise InputError(f"{name} is a word of the filter language and can't name a field.", "Use another name.")
     return name
 
 
@@ -105,12 +100,12 @@ def read_field(text: str) -> tuple[str, Value | None]:
     if not equals:
         raise InputError(f"{_short(text)} gives no value.", "Write it as field=value, as verified=true.")
     name, said = field_name(typed), rest.strip()
-    return name, _check_value(name, _read(said, FIXED.get(name))) if said else None
+    return name, _check_value(name, read_value(said, FIXED.get(name))) if said else None
 
 
 def written_field(name: str, value: Value) -> str:
     """A field as it is typed: `read_field` makes the same of it."""
-    return f"{name}={_format_value(value, FIXED.get(name))}"
+    return f"{name}={format_value(value, FIXED.get(name))}"
 
 
 def checked_fields(given: Mapping[str, Any]) -> dict[str, Value]:
@@ -221,8 +216,8 @@ def _kind(value: Value) -> Kind:
     return "list"
 
 
-def _read(text: str, kind: Kind | None) -> Value:
-    """What typed text comes to, for a field of this kind; None: for a free one."""
+def read_value(text: str, kind: Kind | None) -> Value:
+    """What typed text comes to, for a field of this kind; None: for a free one. See `read_field`."""
     if len(text) > 1 and text[0] == text[-1] == '"':
         return text[1:-1].replace('""', '"')
     listed = len(text) > 1 and text[0] == "[" and text[-1] == "]"
@@ -237,14 +232,16 @@ def _read(text: str, kind: Kind | None) -> Value:
     return text
 
 
-def _format_value(value: Value, kind: Kind | None) -> str:
+def format_value(value: Any, kind: Kind | None) -> str:
+    """The value as it is typed: `read_value` makes the same of it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
         return str(value)
     if isinstance(value, str):
-        return value if _read(value, kind) == value and value else '"' + value.replace('"', '""') + '"'
-    return ", ".join(value) if kind == "list" and value else f"[{', '.join(value)}]"
+        return value if read_value(value, kind) == value and value else '"' + value.replace('"', '""') + '"'
+    entries = ", ".join(map(str, value))
+    return entries if kind == "list" and value else f"[{entries}]"
 
 
 def _check_value(name: str, value: Any) -> Value:
@@ -270,9 +267,9 @@ def _check_value(name: str, value: Any) -> Value:
     kind = FIXED.get(name)
     fits = kind in (None, _kind(kept)) or (kind == "text" and isinstance(kept, str))
     if kind and not fits:
-        raise InputError(f"{name} can't be {_short(_format_value(kept, kind))}.", _SHAPES[kind])
+        raise InputError(f"{name} can't be {_short(format_value(kept, kind))}.", _SHAPES[kind])
     if name == "confidence" and not (isinstance(kept, int | float) and 0 <= kept <= 1):
-        raise InputError(f"confidence can't be {_format_value(kept, kind)}.", "Give it a number from 0 to 1.")
+        raise InputError(f"confidence can't be {format_value(kept, kind)}.", "Give it a number from 0 to 1.")
     return kept
 
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import ProviderError
+from crag.core.filters import EVERY, Filter
 from crag.core.settings import Settings
 from crag.core.strategies import strategy
 from crag.core.types import (
@@ -328,7 +329,7 @@ class SearchQuery:
     """One query to a library, and which documents it is about.
 
     At most `k` chunks are found. `mode` "bm25" finds only chunks that share a word with `text`. Only documents that
-    meet the filter `where` are searched (`crag.core.filters.where`), and of these none below `min_confidence` (0..1),
+    meet the filter `where` are searched (`crag.core.filters`), and of these none below `min_confidence` (0..1),
     unless all are. With `half_life_days` above 0, a document's similarity halves with
     every such number of days since it was added. `by_words`: without the embedding model, by words alone.
     """
@@ -336,7 +337,7 @@ class SearchQuery:
     text: str
     k: int = 10
     mode: Literal["hybrid", "dense", "bm25"] = "hybrid"
-    where: str = ""
+    where: Filter = EVERY
     min_confidence: float = 0.0
     half_life_days: float = 0.0
     by_words: bool = False

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import NoReturn
 
 from crag.core.errors import SettingsError
-from crag.core.filters.where import Filter, check, parse
+from crag.core.filters import Filter, check, filter_of
 from crag.core.metadata import Fields, known_fields
 from crag.core.settings import days_of
 from crag.core.trace import Track
@@ -84,14 +84,15 @@ def conditions_of(text: str) -> Conditions:
     Raises SettingsError, and FilterError for a bad filter.
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
-    for name in ("--older-than", "--not-used-for", "--where"):
+    for name in ("--older-than", "--not-used-for"):
         parser.add_argument(name)
+    parser.add_argument("--where", action="append")
     try:
         given = parser.parse_args(shlex.split(text))
         return Conditions(
             older_than=days_of(given.older_than) if given.older_than else None,
             not_used_for=days_of(given.not_used_for) if given.not_used_for else None,
-            where=parse(given.where) if given.where else None,
+            where=filter_of(given.where) if given.where else None,
         )
     except ValueError as error:
         raise SettingsError(f"The conditions of the purge can't be read: {error}.", _NEEDED) from error

@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, ValidationError, model_validator
 
 from crag.core.errors import FilterError, SettingsError
-from crag.core.filters.where import parse
+from crag.core.filters import EVERY, Filter, filter_of
 from crag.core.types import Action, Aggregation
 from crag.text.sentences import ends_as_sentence
 
@@ -99,6 +99,17 @@ _TOGETHER = ({"lower", "upper", "binary"}, {"evaluator", "aggregation", "forced"
 """Settings that `Settings` checks against one another."""
 
 
+def _read_filter(said: Any) -> Filter:
+    try:
+        return filter_of(said)
+    except FilterError as error:
+        raise ValueError(error) from error
+
+
+def _dictionary(where: Filter) -> dict[str, Any]:
+    return where.dictionary
+
+
 class Settings(BaseModel):
     """What shapes one run. Frozen; `model_copy(update=…)` is not checked, `changed(…)` is."""
 
@@ -111,9 +122,11 @@ class Settings(BaseModel):
     has a better cell, take the last places of the retrieved chunks. Set to 0 to turn this off."""
     min_confidence: float = setting(0.0, "Document confidence", Range(0, 1, step=0.05), group="retrieval")
     """Only documents with at least this confidence are searched. If no document has it, all are searched."""
-    where: str = setting("", "Filter", group="retrieval")
-    """Only documents whose fields match are searched, for example: verified and confidence > 0.7 and date >= 2024.
-    Leave empty to search all."""
+    where: Annotated[
+        Filter, PlainValidator(_read_filter, json_schema_input_type=dict[str, Any]), PlainSerializer(_dictionary)
+    ] = setting(EVERY, "Filter", group="retrieval")
+    """Only documents that meet all these conditions on their fields are searched, each as date >= 2024, tags has audit
+    or verified. Leave empty to search all."""
     half_life_days: float = setting(0.0, "Time decay", Range(0, 3650, step=1, unit="days"), group="retrieval")
     """The number of days after which a document's similarity has halved, counted from the day it was added. Set to 0
     to turn decay off."""
@@ -204,15 +217,6 @@ class Settings(BaseModel):
     confident_answer: float = setting(0.0, "Confident answer from", Range(0, 1, step=0.01), group="answer")
     """A quoted answer with a lower confidence is marked as low confidence. Set to 0 to let the strips' scores
     decide."""
-
-    @field_validator("where")
-    @classmethod
-    def _readable(cls, text: str) -> str:
-        """In its canonical text, so that the same filter is the same setting."""
-        try:
-            return str(parse(text))
-        except FilterError as error:
-            raise ValueError(error) from error
 
     @model_validator(mode="after")
     def _consistent(self) -> Settings:

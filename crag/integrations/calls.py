@@ -32,7 +32,8 @@ class Server(uvicorn.Server):
     their connections are cut.
     """
 
-    def __init__(self, app: ASGIApp, work: WorkQueue, *, grace: float = 0.0, more: int = 5) -> None:
+    def __init__(self, app: ASGIApp, work: WorkQueue, connections: int, *, grace: float = 0.0, more: int = 5) -> None:
+        """`connections`: at once, idle ones too; more are refused."""
         self._work, self._grace = work, grace
         super().__init__(
             uvicorn.Config(
@@ -46,6 +47,7 @@ class Server(uvicorn.Server):
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
+                limit_concurrency=connections,
                 timeout_keep_alive=IDLE_SECONDS,
                 timeout_graceful_shutdown=int(grace) + more,
             )

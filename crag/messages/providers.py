@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,10 +14,9 @@ from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Trace
 from crag.pipeline.resolve import Missing, ProviderPlan, problem
 from crag.providers.embedding import ServerEmbedder
-from crag.providers.prices import Spent, plain_rag, sum_calls
+from crag.providers.prices import Prices, Spent, plain_rag, sum_calls
 from crag.providers.registry import LOCAL, Unusable, unusable
-from crag.runtime.provider import Price
-from crag.text.formats import count, format_size, money
+from crag.text.formats import count, money
 from crag.web.folder import FOLDER
 
 if TYPE_CHECKING:
@@ -100,8 +99,8 @@ def _describe_model(plan: ProviderPlan) -> ProviderStatus:
         detail = str(problem(missing))
     elif plan.model:
         detail = name_in_sentence(plan.model.endpoint.id)
-        if file := plan.model.endpoint.file:
-            detail += f", in about {format_size(file.memory)} of memory; nothing leaves it"
+        if plan.model.endpoint.file:
+            detail += ", on this machine; nothing leaves it"
     return ProviderStatus(name="Language model", on=plan.model is not None, detail=detail)
 
 
@@ -151,7 +150,7 @@ def cost_text(spent: Spent) -> str:
     return f"at least {money(spent.dollars)}" if spent.unknown else money(spent.dollars)
 
 
-def cost_sentence(trace: Trace, prices: Mapping[str, Price]) -> str:
+def cost_sentence(trace: Trace, prices: Prices) -> str:
     """A run's outside calls in one line, beside what plain RAG would take: for the shell."""
     whole = sum_calls(trace.calls, prices)
     if not whole.calls:

@@ -14,7 +14,7 @@ from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError, CragError, UnexpectedError
 from crag.core.events import event_to_json
-from crag.core.filters.where import scope_of
+from crag.core.filters import Filter, scope_of
 from crag.core.protocols import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Step
@@ -30,8 +30,8 @@ from crag.storage.in_flight import InFlightJob
 from crag.storage.library import Library
 
 
-def resolve_scope(library: Library, where: str, at: float) -> ev.ScopeResolved | None:
-    """The scope that a filter begins with, its documents by their names now; None where it has none."""
+def resolve_scope(library: Library, where: Filter, at: float) -> ev.ScopeResolved | None:
+    """The scope that a filter has, its documents by their names now; None where it has none."""
     scope = scope_of(where)
     if not scope:
         return None

@@ -18,12 +18,10 @@ from crag.core.settings import Settings
 from crag.core.types import Step
 from crag.providers import registry
 from crag.providers.endpoint import Endpoint
-from crag.providers.gguf import Fault, free_memory, inspect_model
-from crag.providers.gguf_server import installed, server_of
+from crag.providers.gguf_server import installed
 from crag.providers.prices import price_of, usable
 from crag.providers.registry import GGUF, LOCAL
 from crag.runtime.provider import EvaluatorProvider, Price, Provider, WebProvider
-from crag.text.formats import format_size
 from crag.web.folder import FOLDER
 
 Kind = TypeVar("Kind", bound=Provider)
@@ -39,25 +37,19 @@ Reason = Literal[
     "no-folder",
     "no-language-model",
     "no-file",
-    "no-gguf",
-    "cut-off",
-    "no-chat",
-    "no-memory",
     "no-extra",
 ]
 """Why something can't be used: there is no such provider; or its model, key or address is not given, its address is
 none, or is not among those that are allowed, or there are no pages, or it needs the language model and none is set.
 
-A model file is not there, is none, is cut off, holds no model that converses, needs more memory than is free, or what
-runs it is not installed."""
+A model file is not there, or what runs it is not installed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
     """Something that was chosen, by `name`, and can't be used; its record, if there is one of that name.
 
-    `step` does without it. `address` is the one that can't be used, `file` the name of the model file. `has` and
-    `needs` are the bytes that are free, or that the file holds, and those that it should be.
+    `step` does without it. `address` is the one that can't be used, `file` the name of the model file.
     """
 
     step: Step
@@ -66,8 +58,6 @@ class Missing:
     provider: Provider | None = None
     address: str = ""
     file: str = ""
-    has: int = 0
-    needs: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,16 +199,6 @@ def problem(missing: Missing) -> ProviderError:
             said = "No folder of pages is set.", "Name it in Settings, or set CRAG_WEB_FOLDER."
         case "no-file":
             said = f"There is no model file {missing.file}.", "Check its path in Settings, or CRAG_LLM_MODEL."
-        case "no-gguf":
-            said = f"{missing.file} is not a GGUF file.", "Choose a model file whose name ends in .gguf."
-        case "cut-off":
-            has, whole = format_size(missing.has), f" of {format_size(missing.needs)}" if missing.needs else ""
-            said = f"{missing.file} is incomplete: {has}{whole}.", "Download or copy it again."
-        case "no-chat":
-            said = f"{missing.file} is not a chat model.", "Choose one made for chat: often named instruct."
-        case "no-memory":
-            needs, free = format_size(missing.needs), format_size(missing.has)
-            said = f"{missing.file} needs about {needs} of memory; {free} are free.", "Choose a smaller model file."
         case "no-extra":
             said = (
                 "The package that runs model files is not installed.",
@@ -295,28 +275,17 @@ class _Chosen:
         return Service(provider=provider, endpoint=endpoint, price=price_of(model or "", name, self._prices))
 
     def file(self) -> Service[Provider] | None:
-        """The model file that is chosen, if it can be run."""
-        config = self._config
-        place = model_place(config)
-        found = inspect_model(place) if place else None
-        free = free_memory()
-
-        def missing_for(reason: Reason, has: int = 0, needs: int = 0) -> None:
+        """The model file that is chosen, if it is there, and what runs it."""
+        place = model_place(self._config)
+        found = place.stat() if place is not None and place.is_file() else None
+        if place is None or found is None or not installed():
+            reason: Reason = "no-model" if place is None else "no-file" if found is None else "no-extra"
             said = Missing(step="answer", name=GGUF.name, reason=reason, provider=GGUF)
-            self.missing.append(replace(said, file=place.name if place else "", has=has, needs=needs))
-
-        if found is None:
-            missing_for("no-model")
-        elif isinstance(found, Fault):
-            missing_for(found.reason, found.held, found.whole)
-        elif not installed():
-            missing_for("no-extra")
-        elif free is not None and found.memory > free and not server_of(found, config.models.threads).loaded:
-            missing_for("no-memory", free, found.memory)
-        else:
-            endpoint = Endpoint(provider=GGUF.name, model=found.name, file=found, threads=config.models.threads)
-            return Service(provider=GGUF, endpoint=endpoint, price=GGUF.price)
-        return None
+            self.missing.append(replace(said, file=place.name if place else ""))
+            return None
+        mark, threads = f"{found.st_size:x}-{found.st_mtime_ns:x}", self._config.models.threads
+        endpoint = Endpoint(provider=GGUF.name, model=place.stem, file=place.absolute(), mark=mark, threads=threads)
+        return Service(provider=GGUF, endpoint=endpoint, price=GGUF.price)
 
     def _add_missing(
         self, step: Step, name: str, reason: Reason, provider: Provider | None = None, address: str = ""

@@ -29,8 +29,7 @@ from crag.core.errors import (
 )
 from crag.core.protocols import Cut, Messages, Parsed
 from crag.providers.endpoint import OPENAI, Endpoint, Speech, ThoughtOnlyError, extract_message, read, strict, text_of
-from crag.providers.gguf import SLOTS
-from crag.providers.gguf_server import ANYWHERE, LocalClient, server_of
+from crag.providers.gguf_server import ANYWHERE, SLOTS, LocalClient, server_of
 from crag.runtime.circuits import Service
 from crag.runtime.connection import BoundedClient, OversizedError, PackingError
 from crag.runtime.usage import PendingCall, UsageTracker
@@ -128,7 +127,7 @@ class ChatModel:
         self.parallel = min(parallel, SLOTS) if file else parallel
         # No redirects: a key goes to the address it was given for and nowhere else.
         self._http = (
-            LocalClient(server_of(file, endpoint.threads), follow_redirects=False)
+            LocalClient(server_of(file, endpoint.mark, endpoint.threads), follow_redirects=False)
             if file
             else BoundedClient(follow_redirects=False)
         )

@@ -80,7 +80,7 @@ def try_model(endpoint: Endpoint) -> Trial:
 
     began = time.monotonic()
     if endpoint.file:  # loading it takes as long as it takes
-        server_of(endpoint.file, endpoint.threads).place().result()
+        server_of(endpoint.file, endpoint.mark, endpoint.threads).place().result()
     used: list[int] = []
     meter = UsageTracker(
         Budget(calls=6, seconds=FILE_SECONDS if endpoint.file else TRIAL_SECONDS),

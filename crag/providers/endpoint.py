@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -12,7 +13,6 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from crag.core.errors import ReplyError
 from crag.core.model_ids import Maker
 from crag.core.protocols import Parsed
-from crag.providers.gguf import ModelFile
 from crag.text.characters import WholePieces, read_json
 
 OPENAI = "https://api.openai.com/v1"
@@ -23,14 +23,16 @@ OPENAI = "https://api.openai.com/v1"
 class Endpoint:
     """Where a model is served. `key` is not part of its text forms; many local servers want none.
 
-    `file`: the model file that this process runs itself, with `threads` threads, 0 for all cores but one.
+    `file`: the model file that this process runs itself, with `threads` threads, 0 for all cores but one. `mark` is
+    another where its content is.
     """
 
     provider: str
     model: str
     base_url: str | None = None
     key: SecretStr | None = None
-    file: ModelFile | None = None
+    file: Path | None = None
+    mark: str = ""
     threads: int = 0
 
     @property
@@ -44,7 +46,7 @@ class Endpoint:
 
         Of a model file the mark of its content stands where the server would.
         """
-        host = self.file.mark if self.file else urlsplit(self.base_url or "").netloc
+        host = self.mark or urlsplit(self.base_url or "").netloc
         return Maker(model=self.model, provider=self.provider, host=host).id
 
 

@@ -19,7 +19,7 @@ _FILES = 512
 
 
 class Job(NamedTuple):
-    """What is run, and how. `threads` 0: all cores but one. `memory`: bytes, 0 for no limit.
+    """What is run, and how. `threads` 0: all cores but one. `context`: tokens that one of the `slots` has.
 
     `repeating` is what repeating itself costs the model, 0 for nothing. `watched`: it tells how busy it is.
     """
@@ -30,7 +30,6 @@ class Job(NamedTuple):
     context: int
     slots: int
     threads: int = 0
-    memory: int = 0
     repeating: float = 0.0
     watched: bool = False
 
@@ -38,7 +37,7 @@ class Job(NamedTuple):
 def main() -> None:
     job = Job(**json.loads(_line()))
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _limit(job.memory)
+    _limit()
     # What the library prints goes where its log goes: the address alone is read from standard output.
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -62,15 +61,12 @@ def _end_with_parent() -> None:
     os._exit(0)
 
 
-def _limit(memory: int) -> None:
-    """No dump of memory where it crashes, few files, and no more memory than it should need."""
-    wanted = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: _FILES}
-    if memory:
-        wanted[resource.RLIMIT_AS] = memory
-    for what, limit in wanted.items():
+def _limit() -> None:
+    """No dump of memory where it crashes, and few files."""
+    for what, limit in {resource.RLIMIT_CORE: 0, resource.RLIMIT_NOFILE: _FILES}.items():
         with contextlib.suppress(ValueError, OSError):  # a lower limit stands already, or the system has none
             resource.setrlimit(what, (limit, limit))
-    # Where memory runs out after all, this process goes and not the program.
+    # Where memory runs out, this process goes and not the program.
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("800")
 

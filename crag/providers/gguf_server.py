@@ -1,18 +1,17 @@
-"""A model file run on this machine: its child process, loaded when first needed, restarted after a crash."""
+"""A model file run on this machine by llama.cpp's own server, a child process that is loaded when first needed."""
 
 from __future__ import annotations
 
 import asyncio
 import atexit
-import contextlib
 import importlib.util
 import json
 import logging
+import re
 import secrets
 import subprocess
 import sys
 import threading
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import Future
@@ -25,7 +24,6 @@ from typing import Any
 import httpx
 
 from crag.core.errors import ModelFileError, UnreachableError
-from crag.providers.gguf import CONTEXT, SLOTS, Fault, ModelFile, inspect_model
 from crag.providers.gguf_child import Job
 from crag.runtime.connection import BoundedClient
 from crag.runtime.processes import PACKAGE_PARENT, bare_environment
@@ -34,15 +32,16 @@ log = logging.getLogger(__name__)
 
 ANYWHERE = "http://model.invalid/v1"
 """The address that a client is made with; where the model really is changes with each start."""
+CONTEXT = 6144
+"""Tokens, of prompt and reply together, that one conversation has: what is shown of the sources, the rest, a reply."""
+SLOTS = 2
+"""Conversations that are answered at the same time; more wait."""
 LOADING = 300.0
 """Seconds after which a file that does not load is given up."""
 IDLE = 900.0
 """Seconds without a call after which a model gives its memory back."""
-STARTS, WITHIN = 3, 300.0
-"""How often within how many seconds a process may end by itself before it is not started again until they are over."""
-_BEAT = 0.05
-_SPARE = 4_000_000_000
-"""Bytes of addresses, beside twice what a model should need, that its process may take: most of them are never used."""
+_ERROR = re.compile(r"[0-9.]{1,40} E [^:\n]{1,100}: (?:error loading model: )?(.{1,300})")
+"""A line of llama.cpp's log that says what went wrong."""
 
 
 def installed() -> bool:
@@ -74,7 +73,7 @@ class GgufServer:
     """One model file, for all runs of this process. Thread-safe.
 
     The process is started when first needed, ends after `idle` seconds without a call and with this one, however that
-    ends, and is restarted after a crash, STARTS times WITHIN seconds.
+    ends. After a crash the next call starts another.
     """
 
     def __init__(
@@ -91,7 +90,6 @@ class GgufServer:
         self._lock = threading.Lock()
         self._place: Future[Running] | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._crashes: deque[float] = deque(maxlen=STARTS)
         self._calls = 0
         self._timer: threading.Timer | None = None
         atexit.register(self.end)
@@ -107,17 +105,8 @@ class GgufServer:
             place = self._place
             if place is not None and (not place.done() or (place.exception() is None and self.loaded)):
                 return place
-            if place is not None and (place.exception() is not None or self._process is not None):
-                self._crashes.append(time.monotonic())
             self._place = loading = Future[Running]()
             loading.set_running_or_notify_cancel()  # who waits may give up; loading goes on for the next one
-            if len(self._crashes) == STARTS and time.monotonic() - self._crashes[0] < WITHIN:
-                self._crashes.pop()  # it was not even tried
-                said = f"ended by itself {STARTS} times and is not started again for now."
-                loading.set_exception(
-                    ModelFileError(said, "Choose another model file in Settings.", who=self.file.stem)
-                )
-                return loading
         threading.Thread(target=self._load, args=(loading,), daemon=True, name="model file").start()
         return loading
 
@@ -163,17 +152,9 @@ class GgufServer:
             loading.set_exception(error)
 
     def _started(self, loading: Future[Running]) -> Running:
-        """Starts the process and waits until it serves. Raises ModelFileError."""
-        file = inspect_model(self.file)
-        if isinstance(file, Fault):
-            raise ModelFileError("can't be used as a model.", "Choose another file in Settings.", who=self.file.name)
-        job = Job(
-            file=str(self.file.absolute()),
-            name=file.name,
-            key=self._key or secrets.token_urlsafe(32),
-            memory=2 * file.memory + _SPARE,
-            **asdict(self._how),
-        )
+        """Start the process and wait until it serves. Raises ModelFileError with what llama.cpp says."""
+        key = self._key or secrets.token_urlsafe(32)
+        job = Job(file=str(self.file.absolute()), name=self.file.stem, key=key, **asdict(self._how))
         pipe = subprocess.PIPE
         process = subprocess.Popen(
             list(self._command), stdin=pipe, stdout=pipe, stderr=pipe, env=bare_environment(), cwd=PACKAGE_PARENT
@@ -182,22 +163,26 @@ class GgufServer:
             self._process = process
             if self._place is not loading:  # ended before it was there
                 process.kill()
-        said: deque[bytes] = deque(maxlen=20)
-        threading.Thread(target=lambda: said.extend(process.stderr or ()), daemon=True).start()
+        said: deque[bytes] = deque(maxlen=100)
+        listening = threading.Thread(target=lambda: said.extend(process.stderr or ()), daemon=True)
+        listening.start()
         too_late = threading.Timer(LOADING, process.kill)
         too_late.daemon = True
         too_late.start()
-        try:
-            address = _address(process, job)
-            if address and _healthy(address, process):
-                return Running(address, job.key, process)
-        finally:
-            too_late.cancel()
+        address = _address(process, job)
+        too_late.cancel()
+        if address:
+            return Running(address, key, process)
         process.kill()
         status = process.wait()
-        log.warning("%s was not loaded (status %s): %s", file.name, status, b"".join(said).decode("utf-8", "replace"))
-        problem = "could not be loaded: its process ended."
-        raise ModelFileError(problem, "The file may be damaged, or too large: choose another one.", who=file.name)
+        listening.join(1.0)
+        lines = b"".join(said).decode("utf-8", "replace")
+        log.warning("%s was not loaded (status %s): %s", self.file.name, status, lines)
+        errors = (found[1] for line in lines.splitlines() if (found := _ERROR.match(line)))
+        why = next(errors, "its process ended").replace(job.file, self.file.name).rstrip(".")
+        raise ModelFileError(
+            f"could not be loaded: {why}.", "Download it again, or choose another file in Settings.", who=self.file.name
+        )
 
 
 def _address(process: subprocess.Popen[bytes], job: Job) -> str:
@@ -211,24 +196,15 @@ def _address(process: subprocess.Popen[bytes], job: Job) -> str:
         return ""
 
 
-def _healthy(address: str, process: subprocess.Popen[bytes]) -> bool:
-    """Waits until it serves; whether it came to that before the process ended."""
-    while process.poll() is None:
-        with contextlib.suppress(httpx.TransportError):
-            if httpx.get(f"{address.removesuffix('/v1')}/health", trust_env=False).status_code == 200:
-                return True
-        time.sleep(_BEAT)
-    return False
+def model_files(folder: Path) -> list[Path]:
+    """The GGUF files of a folder, by name; none where there is no such folder."""
+    return sorted(each for each in folder.glob("*.gguf") if each.is_file()) if folder.is_dir() else []
 
 
 @lru_cache(maxsize=64)
-def _server(file: Path, mark: str, threads: int) -> GgufServer:
+def server_of(file: Path, mark: str, threads: int = 0) -> GgufServer:
+    """The one that runs a file in this process; `mark` is another where its content is."""
     return GgufServer(file, Load(threads=threads))
-
-
-def server_of(file: ModelFile, threads: int = 0) -> GgufServer:
-    """The one that runs this file in this process."""
-    return _server(file.path.absolute(), file.mark, threads)
 
 
 class LocalClient(BoundedClient):

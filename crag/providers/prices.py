@@ -1,8 +1,7 @@
-"""What calls cost: one table of prices, which the user can edit, and its text forms in the configuration."""
+"""What calls cost: by the prices that a person sets, else by the list prices in the package `genai-prices`."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import get_args
@@ -15,76 +14,49 @@ from crag.core.trace import Trace
 from crag.core.types import Call, Chunk, Step, WebPage
 from crag.providers.registry import GGUF, PROVIDERS, evaluators, webs
 from crag.runtime.provider import Price as Price
+from crag.text.memory import remember
 
 FORM = "Write model=in/out in US dollars for a million tokens, or provider=in/out/call; model=none takes a price away."
 
+Prices = Mapping[str, Price | None]
+"""By model, or by provider where calls have no model; None: not known, whatever a list says."""
 
-MODELS: Mapping[str, Price] = {
-    "gpt-6-sol": Price(2.00, 10.00),
-    "gpt-6-luna": Price(0.10, 0.50),
-    "gpt-5.6-sol": Price(4.00, 20.00),
-    "gpt-5.6-terra": Price(2.00, 12.00),
-    "gpt-5.6-luna": Price(0.20, 1.20),
-    "gpt-5.5": Price(5.00, 30.00),
-    "gpt-5.4": Price(2.50, 15.00),
-    "gpt-5.4-mini": Price(0.75, 4.50),
-    "gpt-5.4-nano": Price(0.20, 1.25),
-    "gpt-5.2": Price(1.75, 14.00),
-    "gpt-5.1": Price(1.25, 10.00),
-    "gpt-5": Price(1.25, 10.00),
-    "gpt-5-mini": Price(0.25, 2.00),
-    "gpt-5-nano": Price(0.05, 0.40),
-    "gpt-4.1": Price(2.00, 8.00),
-    "gpt-4.1-mini": Price(0.40, 1.60),
-    "gpt-4.1-nano": Price(0.10, 0.40),
-    "gpt-4o": Price(2.50, 10.00),
-    "gpt-4o-mini": Price(0.15, 0.60),
-    "text-embedding-3-large": Price(0.13),
-    "text-embedding-3-small": Price(0.02),
-    "text-embedding-ada-002": Price(0.10),
-}
-"""By model. List prices as read in November 2026; they change.
+PRICES: Prices = {each.name: each.price for each in PROVIDERS if each.price is not None}
+"""What the providers here take for each call."""
 
-OpenAI: standard tier, without its discounts for repeated input and its surcharge on prompts over 272,000 tokens. Read
-on the pages of the models themselves (developers.openai.com/api/docs/models): gpt-6-luna, gpt-5-mini, gpt-5-nano,
-gpt-4.1-nano. The others as several independent price lists give them alike (for gpt-6-sol and gpt-5.6: those since
-September and July 2026, after their reductions). Models on which the lists disagree are left out.
-"""
-
-PRICES: Mapping[str, Price] = {**MODELS, **{each.name: each.price for each in PROVIDERS if each.price is not None}}
-"""The shipped table: by model, or by provider where calls have no model."""
-
-_SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|latest)")
-"""What a provider appends to a model's name for one dated state of it, at the same price."""
+_SAMPLE = 1_000
+"""Tokens of the call whose list price is asked for: long prompts cost more, and a day's sum doesn't tell them apart."""
 
 
-def price_of(model: str, provider: str, prices: Mapping[str, Price]) -> Price | None:
-    """The price of a model, or of a provider whose calls name none; that of "gpt-4o" for "gpt-4o-2024-08-06" too.
+def price_of(model: str, provider: str, prices: Prices) -> Price | None:
+    """The price of a model, or of a provider whose calls name none: the one set, else that of OpenAI's list.
 
-    None where none is known, which is not the same as free. "gpt-5-pro" is not "gpt-5".
+    None where none is known, which is not the same as free.
     """
     # What this machine runs by itself costs the same, nothing, whatever the file is called.
     name = provider if provider == GGUF.name else model or provider
-    if name in prices:
-        return prices[name]
-    dated = _SNAPSHOT.search(name)
-    return prices.get(name[: dated.start()]) if dated is not None and dated.end() == len(name) else None
+    return prices[name] if name in prices else _list_price(name)
 
 
-def table(entries: Iterable[str] = ()) -> dict[str, Price]:
-    """The shipped prices with the user's over them. Raises SettingsError naming the first bad entry."""
-    prices = _list_prices()
-    for entry in entries:
-        name, price = parse_price(entry)
-        if price is None:
-            prices.pop(name, None)
-        else:
-            prices[name] = price
-    return prices
+@remember(1_024)
+def _list_price(model: str) -> Price | None:
+    from genai_prices import Usage, calc_price  # only now: it takes a quarter of a second
+
+    try:
+        found = calc_price(Usage(input_tokens=_SAMPLE, output_tokens=_SAMPLE), model, provider_id="openai")
+    except LookupError:
+        return None
+    many = 1_000_000 // _SAMPLE
+    return Price(float(found.input_price * many), float(found.output_price * many))
 
 
-def usable(entries: Iterable[str]) -> dict[str, Price]:
-    """The same; the shipped prices alone where an entry can't be read, which Settings says under Costs."""
+def table(entries: Iterable[str] = ()) -> dict[str, Price | None]:
+    """The providers' prices with the user's over them. Raises SettingsError naming the first bad entry."""
+    return {**_own_prices(), **dict(map(parse_price, entries))}
+
+
+def usable(entries: Iterable[str]) -> dict[str, Price | None]:
+    """The same; the providers' prices alone where an entry can't be read, which Settings says under Costs."""
     try:
         return table(entries)
     except SettingsError:
@@ -110,26 +82,28 @@ def parse_price(entry: str) -> tuple[str, Price | None]:
         raise SettingsError(f"The price {entry!r} can't be read.", FORM) from error
 
 
-def format_prices(prices: Mapping[str, Price]) -> tuple[str, ...]:
-    """The entries that make the shipped table into `prices`: none where they are the same.
+def format_prices(prices: Prices) -> tuple[str, ...]:
+    """The entries that make the providers' prices into `prices`: none where they are the same.
 
     Raises SettingsError for a name that can't be written: an empty one, or one with a comma, which parts entries.
     """
     for name in prices:
         if not name.strip() or name != name.strip() or "," in name:
             raise SettingsError(f"{name!r} is no name of a model.", "Write it as its server does, without commas.")
-    known = _list_prices()
-    gone = tuple(f"{name}=none" for name in known if name not in prices)
-    return gone + tuple(f"{name}={_form(price)}" for name, price in prices.items() if known.get(name) != price)
+    known = _own_prices()
+    whole = {**dict.fromkeys(known), **prices}
+    return tuple(f"{name}={_form(price)}" for name, price in whole.items() if name not in known or known[name] != price)
 
 
-def _list_prices() -> dict[str, Price]:
-    """The shipped table, and what other packages' providers say of themselves."""
+def _own_prices() -> dict[str, Price | None]:
+    """What the providers here, and those of other packages, say of themselves."""
     plugged = (*webs().values(), *evaluators().values())
     return {**PRICES, **{each.name: each.price for each in plugged if each.price is not None}}
 
 
-def _form(price: Price) -> str:
+def _form(price: Price | None) -> str:
+    if price is None:
+        return "none"
     numbers = (price.input, price.output, price.call) if price.call else (price.input, price.output)
     return "/".join(repr(number).removesuffix(".0") for number in numbers)
 
@@ -168,19 +142,19 @@ class Spent:
         return self.unpriced + self.uncounted
 
 
-def sum_calls(calls: Iterable[Call], prices: Mapping[str, Price]) -> Spent:
+def sum_calls(calls: Iterable[Call], prices: Prices) -> Spent:
     """The sums over calls."""
     return sum_spent(of_day(each, prices) for each in sum_by_model(calls))
 
 
-def by_step(trace: Trace, prices: Mapping[str, Price]) -> dict[Step, Spent]:
+def by_step(trace: Trace, prices: Prices) -> dict[Step, Spent]:
     """The sums of each step that made calls, in the order of steps."""
     steps: tuple[Step, ...] = get_args(Step)
     made = {step: [call for call in trace.calls if call.step == step] for step in steps}
     return {step: sum_calls(calls, prices) for step, calls in made.items() if calls}
 
 
-def of_day(sums: DaySpending, prices: Mapping[str, Price]) -> Spent:
+def of_day(sums: DaySpending, prices: Prices) -> Spent:
     """What one model's calls of a day cost: the library keeps tokens, and prices are those of now."""
     made = sums.calls - sums.failed
     price = price_of(sums.model, sums.provider, prices)
@@ -225,7 +199,7 @@ class PlainRag:
     dollars: float | None = None
 
 
-def plain_rag(trace: Trace, prices: Mapping[str, Price]) -> PlainRag | None:
+def plain_rag(trace: Trace, prices: Prices) -> PlainRag | None:
     """One retrieval and one answer from its chunks, as many as the answer's context holds; nothing graded or checked.
 
     Tokens: the lengths of the texts by this run's own tokens a character, where the provider counted its answer;

@@ -1,12 +1,11 @@
-"""Limits in memory: a token bucket, and shares of a total that callers borrow."""
+"""Limits in memory: a token bucket, and places that callers share."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
 
 _MOST = 10_000
 """Those who came longest ago are forgotten: their buckets are full again."""
@@ -41,52 +40,31 @@ class Buckets:
 
 
 class Shares:
-    """Requests, bytes or places that callers hold for a while. Belongs to one event loop.
+    """Places that callers hold for a while. Belongs to one event loop.
 
     A caller may use what the others leave free. Its own part, an equal part of the whole, is always free for it:
     where one caller holds everything, the others still get their parts. So all together never hold twice the whole,
-    or `least` for each caller if that is more.
+    or one for each caller if that is more.
     """
 
-    def __init__(self, whole: int, callers: int = 1, *, each: int = 0, least: int = 1) -> None:
-        """`each`: the most of one caller, 0 for no such limit. `least`: the smallest part of a caller."""
-        self._whole, self._each = whole, each
-        self._part = max(least, whole // max(1, callers))
+    def __init__(self, whole: int, callers: int = 1) -> None:
+        self._whole, self._part = whole, max(1, whole // max(1, callers))
         self._held: Counter[Hashable] = Counter()
 
     def held(self, caller: Hashable) -> int:
         """What a caller holds now."""
         return self._held[caller]
 
-    def take(self, caller: Hashable, amount: int = 1) -> bool:
-        """Take so much more for a caller; False where that is too much, and nothing is taken."""
-        own = self._held[caller] + amount
-        if self._each and own > self._each:
-            return False
-        if own > self._part and self._held.total() + amount > self._whole:
+    def take(self, caller: Hashable) -> bool:
+        """Take one more for a caller; False where that is too much, and nothing is taken."""
+        own = self._held[caller] + 1
+        if own > self._part and self._held.total() >= self._whole:
             return False
         self._held[caller] = own
         return True
 
-    def give_back(self, caller: Hashable, amount: int = 1) -> None:
-        """Free what a caller took."""
-        self._held[caller] -= amount
+    def give_back(self, caller: Hashable) -> None:
+        """Free one that a caller took."""
+        self._held[caller] -= 1
         if not self._held[caller]:
             del self._held[caller]
-
-    @contextmanager
-    def borrow(self, caller: Hashable) -> Iterator[Callable[[int], bool]]:
-        """A function that takes so much more for a caller. The end of the block frees all of it."""
-        taken = 0
-
-        def more(amount: int) -> bool:
-            nonlocal taken
-            if not self.take(caller, amount):
-                return False
-            taken += amount
-            return True
-
-        try:
-            yield more
-        finally:
-            self.give_back(caller, taken)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection
 
 from crag.core.errors import FilterError
-from crag.core.filters.where import check, narrow_filter, parse, scope_of
+from crag.core.filters import EVERY, Filter, check, narrow_filter, scope_of
 from crag.core.metadata import Fields, Value, fields_of, kept_from_web, known_fields
 from crag.core.types import Chunk, Document, FromWeb
 from crag.index.chunk_index import Numbers, Scores
@@ -75,11 +75,11 @@ class Catalog:
     def numbers(self) -> Numbers:
         return self.titles.numbers
 
-    def allowed(self, where: str, least: float) -> Numbers | None:
+    def allowed(self, where: Filter, least: float) -> Numbers | None:
         """The documents that a search may use, ascending; None for all.
 
         Those that meet the filter `where`, and of these the ones whose confidence is at least `least`, if any has it.
-        Raises FilterError for a filter that can't be read, asks for what no document has, or lets none through.
+        Raises FilterError for a filter that asks for what no document has, or lets none through.
         """
         if not where and least <= 0:
             return None
@@ -91,14 +91,13 @@ class Catalog:
         return self.numbers[passes] if passes.any() else met
 
     @cached_property
-    def _meeting(self) -> Callable[[str], Numbers]:
+    def _meeting(self) -> Callable[[Filter], Numbers]:
         """The documents that meet a filter; remembered, since one filter is asked many times."""
 
         @lru_cache(_FILTERS)
-        def meeting(where: str) -> Numbers:
-            filter = parse(where)
-            check(filter, known_fields(self.fields))
-            met: Numbers = self.numbers[np.fromiter(map(filter.matches, self.fields), bool, len(self.fields))]
+        def meeting(where: Filter) -> Numbers:
+            check(where, known_fields(self.fields))
+            met: Numbers = self.numbers[np.fromiter(map(where.matches, self.fields), bool, len(self.fields))]
             if not len(met):
                 raise _none_meets(where)
             return met
@@ -132,9 +131,9 @@ class Catalog:
         return np.sort(self.numbers[best[named[best] > _NEARLY * named.max(initial=0.0)]])
 
 
-def _none_meets(where: str) -> FilterError:
+def _none_meets(where: Filter) -> FilterError:
     scope = scope_of(where)
-    if not scope.documents or narrow_filter("", scope) != where:
+    if not scope.documents or narrow_filter(EVERY, scope) != where:
         return FilterError(f"No document of the library meets the filter {where}.", "Loosen it, or leave it out.")
     said = "None of the documents that this is asked of is in the library any more."
     return FilterError(said, "Choose others, or ask all documents.")

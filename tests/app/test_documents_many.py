@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from crag.core.config import AppConfig
-from crag.core.filters.where import Scope
+from crag.core.filters import Scope
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, Embedding, ReadingPage
 from crag.ingest.chunking import chunk_id
 from tests.support.app_text import said

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from crag.core.filters.where import Scope
+from crag.core.filters import Scope
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from crag.analysis.atlas import projection
-from crag.core.filters.where import Scope
+from crag.core.filters import Scope
 from crag.core.protocols import RunRequest
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator

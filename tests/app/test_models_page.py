@@ -13,7 +13,6 @@ from crag.providers.discovery import LOCAL_SERVERS
 from crag.web.searxng import SEARXNG
 from tests.support.app_text import latest, said, visit
 from tests.support.model_server import GRADE, WORDS
-from tests.support.small_gguf import small_gguf
 from tests.support.small_pdf import small_pdf
 from tests.support.tab_states import state_in
 from ui.app.program import program
@@ -377,22 +376,24 @@ def test_a_question_is_answered_by_the_sessions_model_and_its_key_is_stored_nowh
     assert not holding and KEY not in said(models)
 
 
-def test_a_model_file_is_chosen_and_what_it_needs_is_said(models, data):
+def test_a_model_file_is_chosen_and_its_size_is_said(models, data):
     assert not names(models) & {"llm_model", "llm_model-listed"}
     (data / "models").mkdir(parents=True)
-    small_gguf(data / "models" / "mine.gguf")
-    (data / "models" / "broken.gguf").write_bytes(b"words")
+    (data / "models" / "mine.gguf").write_bytes(b"GGUF")
     choose(models, llm="gguf")
     assert "No model file is chosen." in plain(models) and models.button(key="models-test-llm").disabled
     choose(models, **{"llm_model-listed": "mine.gguf"})
-    assert "of memory" in plain(models) and not models.button(key="models-test-llm").disabled
-    choose(models, **{"llm_model-listed": "broken.gguf"})
-    assert "broken.gguf is not a GGUF file." in plain(models)
+    assert "1 kB. It loads with the first question" in plain(models)
+    assert not models.button(key="models-test-llm").disabled
+    (data / "models" / "mine.gguf").unlink()
+    models.run()
+    assert "There is no model file mine.gguf." in plain(models)
 
 
 def test_strangers_see_the_name_of_the_owners_model_file_and_no_more(shared, monkeypatch, tmp_path):
     monkeypatch.setenv("CRAG_LLM", "gguf")
-    monkeypatch.setenv("CRAG_LLM_MODEL", str(small_gguf(tmp_path / "owners.gguf")))
+    (tmp_path / "owners.gguf").write_bytes(b"GGUF")
+    monkeypatch.setenv("CRAG_LLM_MODEL", str(tmp_path / "owners.gguf"))
     page = visit("settings")
     assert "owners.gguf, chosen by your administrator." in plain(page)
     assert str(tmp_path) not in everything_remembered(page) and "llm_model-listed" not in names(page)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag.core.filters.where import Scope
+from crag.core.filters import Scope
 from crag.core.sample import Sample, load_sample
 from crag.engine import Engine
 from tests.support import local_models

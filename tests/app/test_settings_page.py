@@ -25,7 +25,7 @@ def settings(app):
 
 
 def shown(app) -> dict[str, object]:
-    kinds = ("slider", "number_input", "selectbox", "toggle", "text_input", "pills", "button_group")
+    kinds = ("slider", "number_input", "selectbox", "toggle", "text_input", "pills", "button_group", "multiselect")
     return {element.label: element for kind in kinds for element in app.get(kind)}
 
 
@@ -45,11 +45,12 @@ def of_the_program(name: str) -> bool:
 
 
 def test_a_filter_is_typed_and_what_is_wrong_with_it_is_said(settings):
-    settings.text_input(key="set-balanced-0-where").set_value("verified and date>=2024").run()
-    assert state_in(settings, ChoicesState).changes["balanced"] == {"where": "verified and date >= 2024"}
-    settings.text_input(key="set-balanced-0-where").set_value("verified and").run()
-    assert "ends too early, at column 13" in settings.error[0].value.replace("\\", "")
-    assert state_in(settings, ChoicesState).changes["balanced"] == {"where": "verified and date >= 2024"}
+    settings.multiselect(key="set-balanced-0-where").set_value(["verified", "date>=2024"]).run()
+    kept = {"where": {"date": {">=": "2024"}, "verified": {"=": True}}}
+    assert state_in(settings, ChoicesState).changes["balanced"] == kept
+    settings.multiselect(key="set-balanced-0-where").set_value(["verified", "date >="]).run()
+    assert "gives no value" in settings.error[0].value.replace("\\", "")
+    assert state_in(settings, ChoicesState).changes["balanced"] == kept
 
 
 def test_a_change_shapes_the_next_question_until_reset(settings):

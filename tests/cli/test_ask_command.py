@@ -101,7 +101,7 @@ def test_settings_given_by_name_and_by_set_are_the_ones_used(library: Path, samp
     assert len(record["chunks"]) == 3
     assert record["settings"]["web_on"] == ["INCORRECT", "CORRECT"]
     assert (record["settings"]["aggregation"], record["settings"]["max_rewrites"]) == ("mean", 0)
-    assert record["settings"]["where"] == "pages > 0"
+    assert record["settings"]["where"] == {"pages": {">": 0}}
 
 
 def test_search_gives_the_nearest_chunks_with_file_and_page(library: Path, sample: Sample) -> None:

@@ -17,7 +17,7 @@ def place(folder: Path, tmp_path: Path) -> Path:
 
 
 def test_a_dry_run_changes_nothing_and_a_purge_is_undone(place: Path) -> None:
-    conditions = ("--where", "confidence < 0.5 and verified = false", "--library", place)
+    conditions = ("--where", "confidence < 0.5", "--where", "verified = false", "--library", place)
     (due,) = crag("purge", *conditions, "--dry-run", "--json").records
     assert (due["status"], due["name"], due["why"]) == (
         "due",

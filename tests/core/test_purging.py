@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from crag.core.errors import CragError, FilterError, SettingsError
-from crag.core.filters.where import parse
+from crag.core.filters import filter_of
 from crag.core.metadata import Value, fields_of
 from crag.core.purging import Conditions, Standing, conditions_of, due
 from crag.core.trace import Track
@@ -40,9 +40,9 @@ LIBRARY = [
     [
         ("--older-than 30d", ["old", "verified", "trusted", "idle"]),
         ("--older-than 100d", []),
-        ("--older-than 30d --where 'confidence < 0.5 and verified = false'", ["old"]),
+        ("--older-than 30d --where 'confidence < 0.5' --where 'verified = false'", ["old"]),
         ("--not-used-for 30d", ["old", "verified", "idle"]),
-        ('--where "verified = false and confidence > 0.5 and not tags has news"', ["trusted"]),
+        ("--where 'verified = false' --where 'confidence > 0.5' --where 'tags not has news'", ["trusted"]),
     ],
 )
 def test_a_document_goes_that_meets_every_condition(said: str, gone: list[str]) -> None:
@@ -74,5 +74,5 @@ def test_no_condition_is_none_and_a_filter_is_checked_against_the_library() -> N
     with pytest.raises(SettingsError, match="needs a condition"):
         Conditions()
     with pytest.raises(FilterError, match="no document has"):
-        due(Conditions(where=parse("nonsense = 1")), LIBRARY, NOW)
-    assert due(Conditions(where=parse("nonsense = 1")), [], NOW) == []
+        due(Conditions(where=filter_of("nonsense = 1")), LIBRARY, NOW)
+    assert due(Conditions(where=filter_of("nonsense = 1")), [], NOW) == []

@@ -45,7 +45,7 @@ def test_a_run_that_wants_evidence_ends_at_its_strips_and_is_stored(engine: Engi
 
 
 def test_a_filter_that_the_retriever_would_not_obey_is_refused(engine: Engine) -> None:
-    settings = STRATEGIES["balanced"].settings.changed(where="verified")
+    settings = STRATEGIES["balanced"].settings.changed(where={"verified": True})
     with pytest.raises(SettingsError, match="another store"):
         engine.ask(RunRequest(QUESTION, settings=settings, retriever=FixedRetriever(chunks=[])))
 

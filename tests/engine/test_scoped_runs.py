@@ -2,7 +2,7 @@
 
 from crag.core.errors import InputError
 from crag.core.events import events_from_jsonl, events_to_jsonl
-from crag.core.filters.where import Scope, narrow_filter
+from crag.core.filters import Scope, narrow_filter
 from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace

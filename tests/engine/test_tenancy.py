@@ -11,6 +11,7 @@ import pytest
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.errors import EmptyLibraryError, FilterError, InputError, NotFoundError
+from crag.core.filters import filter_of
 from crag.core.protocols import RunRequest, SearchQuery
 from crag.core.trace import Trace
 from crag.core.types import Document, Grade, WebPage
@@ -159,9 +160,9 @@ def searched(engine: Engine, own: Tenant, other: Tenant, chance: random.Random) 
     ours = {chunk.id for each in library.documents.all() for chunk in library.documents.chunks(each.id)}
     assert {each.chunk.id for each in found} <= ours
     assert not any(other.word in each.chunk.text for each in found)
-    for where in (f'name = "{other.word}"', f'name = "x" or name = "own{own.word}" or workspace = "{other.name}"'):
+    for where in ({"name": other.word}, {"any of": [{"name": f"own{own.word}"}, {"workspace": other.name}]}):
         with pytest.raises(FilterError):
-            library.find(SearchQuery(query, 20, where=where))
+            library.find(SearchQuery(query, 20, where=filter_of(where)))
 
 
 def names_like(tenant: Tenant) -> list[str]:

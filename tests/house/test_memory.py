@@ -15,7 +15,6 @@ WITHOUT_TEXTS = {
     "crag/core/sample.py": "the sample's own file",
     "crag/ingest/files.py": "hashes of files",
     "crag/pipeline/build.py": "connections to models",
-    "crag/providers/gguf.py": "model files",
     "crag/providers/gguf_server.py": "model files",
     "crag/providers/registry.py": "plug-ins",
     "crag/storage/catalog.py": "filters, of one generation of a library",

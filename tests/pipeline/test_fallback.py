@@ -8,6 +8,7 @@ import pytest
 
 from crag.core import events as ev
 from crag.core.errors import CancelledError, IndexUnavailableError, ProviderError, UnreachableError
+from crag.core.filters import filter_of
 from crag.core.protocols import Generator, SearchQuery
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, RetrievedChunk
@@ -102,12 +103,12 @@ class FakeLibrary:
         return [RetrievedChunk(chunk=chunk_of(self.indexed), rank=1, similarity=0.5)]
 
     def find_in_records(self, query: SearchQuery, embedder: object) -> list[RetrievedChunk]:
-        assert (query.where, query.min_confidence) == ("verified", 0.5)
+        assert (query.where, query.min_confidence) == (filter_of("verified"), 0.5)
         return [RetrievedChunk(chunk=chunk_of(self.recorded), rank=1, similarity=0.5)]
 
 
 def test_where_the_index_is_down_the_records_are_searched_and_the_run_says_so() -> None:
-    heard, settings = Heard(), Settings(where="verified", min_confidence=0.5)
+    heard, settings = Heard(), Settings(where=filter_of("verified"), min_confidence=0.5)
     down: Any = FakeLibrary(recorded="a text")
     found = LibraryRetriever(down, settings, heard.emitter).search("anything", 3)
     assert [each.chunk.text for each in found] == ["a text"]
@@ -132,7 +133,7 @@ def test_a_run_says_once_that_documents_have_no_vectors_yet() -> None:
 
 def test_where_the_embedding_server_is_down_words_are_searched_also_in_the_records() -> None:
     for indexed, instead in [("through the index", ["words alone"]), ("", ["words alone", "records"])]:
-        heard, settings = Heard(), Settings(where="verified", min_confidence=0.5)
+        heard, settings = Heard(), Settings(where=filter_of("verified"), min_confidence=0.5)
         mute: Any = FakeLibrary(indexed=indexed, recorded="a text", embeds=False)
         [found] = LibraryRetriever(mute, settings, heard.emitter).search("anything", 3)
         assert found.chunk.text == (indexed or "a text")

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -14,11 +14,9 @@ from crag.core.types import Call
 from crag.providers.chat import ChatModel, MeteredChat
 from crag.providers.discovery import try_model
 from crag.providers.endpoint import Endpoint
-from crag.providers.gguf import ModelFile, inspect_model
-from crag.providers.gguf_server import STARTS, GgufServer, Load, server_of
+from crag.providers.gguf_server import GgufServer, Load, server_of
 from crag.runtime.usage import Budget, UsageTracker
 from tests.support.real_server import model_file
-from tests.support.small_gguf import small_gguf
 
 pytestmark = pytest.mark.slow
 
@@ -31,16 +29,15 @@ TALKS = "import sys; sys.stdin.readline(); print('{}', flush=True); "
 @pytest.fixture(scope="module")
 def endpoint(installed: None) -> Iterator[Endpoint]:
     """The test model as the product runs it; one process for all tests here."""
-    file = inspect_model(model_file())
-    assert isinstance(file, ModelFile)
-    yield Endpoint(provider="gguf", model=file.name, file=file, threads=1)
-    server_of(file, 1).end()
+    file = model_file()
+    yield Endpoint(provider="gguf", model=file.stem, file=file, mark="m", threads=1)
+    server_of(file, "m", 1).end()
 
 
 @pytest.fixture
 def server(endpoint: Endpoint) -> GgufServer:
     assert endpoint.file is not None
-    return server_of(endpoint.file, 1)
+    return server_of(endpoint.file, endpoint.mark, 1)
 
 
 def chat(endpoint: Endpoint, calls: list[Call] | None = None) -> MeteredChat:
@@ -125,27 +122,33 @@ def test_it_ends_with_a_program_that_is_killed(installed: None) -> None:
         os.close(left)
 
 
-def test_what_says_that_it_is_a_model_and_does_not_load(installed: None, tmp_path: Path) -> None:
-    server = GgufServer(small_gguf(tmp_path / "made.gguf"), Load(threads=1))
-    for _ in range(STARTS):
-        with pytest.raises(ModelFileError, match="could not be loaded"):
-            server.place().result(SECONDS)
-    with pytest.raises(ModelFileError, match="not started again"):
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (lambda whole: b"", "failed to read magic"),
+        (lambda whole: b"text" * 100, "invalid magic characters: 'text', expected 'GGUF'"),
+        (lambda whole: whole[:4_000_000], "model is corrupted or incomplete"),
+        (lambda whole: whole.replace(b"llama", b"zorg!", 1), "unknown model architecture: 'zorg!'"),
+    ],
+)
+def test_what_llama_cpp_says_of_a_file_is_passed_on(
+    installed: None, tmp_path: Path, content: Callable[[bytes], bytes], said: str
+) -> None:
+    file = tmp_path / "made.gguf"
+    file.write_bytes(content(model_file().read_bytes()))
+    server = GgufServer(file, Load(threads=1))
+    with pytest.raises(ModelFileError, match=r"made\.gguf could not be loaded") as raised:
         server.place().result(SECONDS)
+    assert said in raised.value.message and str(tmp_path) not in str(raised.value) and raised.value.remedy
     assert not server.loaded
+    file.write_bytes(b"GGUF")
+    with pytest.raises(ModelFileError, match="could not be loaded"):
+        server.place().result(SECONDS)
 
 
 @pytest.mark.parametrize("program", ["", "raise SystemExit(3)", TALKS, "print('no JSON', flush=True)"])
 def test_a_process_that_is_something_else_is_one_clear_error(tmp_path: Path, program: str) -> None:
-    server = GgufServer(small_gguf(tmp_path / "made.gguf"), command=(sys.executable, "-c", program))
-    with pytest.raises(ModelFileError, match="made could not be loaded"):
+    server = GgufServer(tmp_path / "made.gguf", command=(sys.executable, "-c", program))
+    with pytest.raises(ModelFileError, match=r"made\.gguf could not be loaded: its process ended\."):
         server.place().result(SECONDS)
     server.end()
-
-
-def test_a_file_that_changed_is_looked_at_again(tmp_path: Path) -> None:
-    file = small_gguf(tmp_path / "made.gguf")
-    server = GgufServer(file)
-    file.write_bytes(b"nothing")
-    with pytest.raises(ModelFileError, match="can't be used"):
-        server.place().result(SECONDS)

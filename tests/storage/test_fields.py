@@ -1,10 +1,12 @@
 """Documents' fields in a library: given, kept, asked for by a filter, and in force at once."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from crag.core.errors import FilterError, InputError, NotFoundError
+from crag.core.filters import filter_of
 from crag.core.protocols import SearchQuery
 from crag.core.types import Document
 from crag.storage.library import Library
@@ -31,18 +33,18 @@ def sources(library: Library, **limits: object) -> set[str]:
 @pytest.mark.parametrize(
     ("where", "met"),
     [
-        ("verified", {"alpha"}),
-        ("confidence > 0.7", {"alpha", "gamma"}),
-        ('tags has draft or name = "gamma.pdf"', {"beta", "gamma"}),
-        ("date >= 2024 and verified", {"alpha"}),
-        ("price < 20", {"beta"}),
+        ({"verified": True}, {"alpha"}),
+        ({"confidence": {">": 0.7}}, {"alpha", "gamma"}),
+        ({"any of": {"tags": {"has": "draft"}, "name": "gamma.pdf"}}, {"beta", "gamma"}),
+        ({"date": {">=": "2024"}, "verified": True}, {"alpha"}),
+        ({"price": {"<": 20}}, {"beta"}),
     ],
 )
 def test_only_documents_that_meet_the_filter_are_searched(
-    library: Library, three: dict[str, str], where: str, met: set[str]
+    library: Library, three: dict[str, str], where: dict[str, Any], met: set[str]
 ) -> None:
-    assert sources(library, where=where) == met
-    assert {each.chunk.source for each in library.find_in_records(SearchQuery("part", 50, where=where))} == {
+    assert sources(library, where=filter_of(where)) == met
+    assert {each.chunk.source for each in library.find_in_records(SearchQuery("part", 50, where=filter_of(where)))} == {
         f"{x}.pdf" for x in met
     }
 
@@ -50,16 +52,17 @@ def test_only_documents_that_meet_the_filter_are_searched(
 @pytest.mark.parametrize(
     ("where", "said"),
     [
-        ("confidence >", "expected a value"),
-        ("colour = red", "colour"),
-        ("confidence > high", "high"),
-        ("price > 100", "No document of the library meets the filter"),
-        ('name = "x"\'; DROP TABLE documents; --', "column"),
+        ({"colour": "red"}, "colour"),
+        ({"confidence": {">": "high"}}, "high"),
+        ({"price": {">": 100}}, "No document of the library meets the filter price > 100"),
+        ({"name": "x'; DROP TABLE documents; --"}, "No document"),
     ],
 )
-def test_a_filter_that_is_wrong_says_how(library: Library, three: dict[str, str], where: str, said: str) -> None:
+def test_a_filter_that_is_wrong_says_how(
+    library: Library, three: dict[str, str], where: dict[str, Any], said: str
+) -> None:
     with pytest.raises(FilterError, match=said) as raised:
-        library.find(SearchQuery("copper", 5, where=where))
+        library.find(SearchQuery("copper", 5, where=filter_of(where)))
     assert raised.value.remedy
     assert library.size == (3, 12)
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from crag.core.errors import FilterError
+from crag.core.filters import EVERY, filter_of
 from crag.core.protocols import SearchQuery
 from crag.core.types import Document
 from crag.index.chunk_index import Candidates
@@ -270,20 +271,20 @@ def catalog(*given: tuple[float, int]) -> Catalog:
 
 def test_those_trusted_enough_are_searched_or_all() -> None:
     found = catalog((0.9, 0), (0.4, 0), (0.7, 0))
-    assert found.allowed("", 0.7) is not None
-    assert np.asarray(found.allowed("", 0.7)).tolist() == [10, 30]
-    assert found.allowed("", 0.0) is None
-    assert found.allowed("", 0.95) is None, "none is trusted so far"
-    assert np.asarray(found.allowed("confidence < 0.8", 0.6)).tolist() == [30]
-    assert np.asarray(found.allowed("confidence < 0.8", 0.75)).tolist() == [20, 30]
+    assert found.allowed(EVERY, 0.7) is not None
+    assert np.asarray(found.allowed(EVERY, 0.7)).tolist() == [10, 30]
+    assert found.allowed(EVERY, 0.0) is None
+    assert found.allowed(EVERY, 0.95) is None, "none is trusted so far"
+    assert np.asarray(found.allowed(filter_of("confidence < 0.8"), 0.6)).tolist() == [30]
+    assert np.asarray(found.allowed(filter_of("confidence < 0.8"), 0.75)).tolist() == [20, 30]
     with pytest.raises(FilterError, match="No document"):
-        found.allowed("confidence > 0.99", 0.0)
+        found.allowed(filter_of("confidence > 0.99"), 0.0)
 
 
 def test_filters_that_clients_name_take_bounded_memory() -> None:
     found = catalog(*[(0.9, 0)] * 40)
     for number in range(400):
-        assert len(np.asarray(found.allowed(f"confidence > 0.{number:04}", 0.0))) == 40
+        assert len(np.asarray(found.allowed(filter_of(f"confidence > 0.{number:04}"), 0.0))) == 40
     assert found._meeting.cache_info().currsize == 32
 
 

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from crag.core.errors import EmptyLibraryError, FilterError, InputError, NotFoundError
-from crag.core.filters.where import parse
+from crag.core.filters import filter_of
 from crag.core.protocols import SearchQuery
 from crag.core.purging import Conditions
 from crag.core.types import Document
@@ -21,7 +21,7 @@ from tests.support.library_makers import HashEmbedder
 Fill = Callable[..., Document]
 OpenLibrary = Callable[..., Library]
 
-OLD = Conditions(older_than=30, where=parse("verified = false"))
+OLD = Conditions(older_than=30, where=filter_of("verified = false"))
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 LATELY = "2026-05-30T00:00:00+00:00"
 
@@ -133,7 +133,7 @@ def test_an_emptied_library_and_a_filter_of_nothing(library: Library, fill: Fill
     assert library.purges.purge(OLD, NOW) == []
     fill(library, "alpha", 0)
     with pytest.raises(FilterError):
-        library.purges.purge(Conditions(where=parse("nonsense = 1")), NOW)
+        library.purges.purge(Conditions(where=filter_of("nonsense = 1")), NOW)
     assert len(library.purges.purge(OLD, NOW)) == 1
     with pytest.raises(EmptyLibraryError):
         library.search("alpha", 1)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from crag.core.errors import InputError, ModelMismatchError
-from crag.core.filters.where import parse
+from crag.core.filters import filter_of
 from crag.core.protocols import SearchQuery
 from crag.core.purging import Conditions
 from crag.core.types import Document
@@ -101,7 +101,7 @@ def test_re_indexing_purging_and_replacing_take_documents_without_vectors(
 ) -> None:
     document = _store(library, "alpha")
     _embed(library, embedder, 2)
-    library.purges.purge(Conditions(where=parse("confidence > 0")))
+    library.purges.purge(Conditions(where=filter_of("confidence > 0")))
     assert not library.unembedded.count()
     library.purges.undo(document.id)
     assert not library.unembedded.count() and not library.verify()

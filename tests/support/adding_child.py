@@ -8,7 +8,7 @@ import itertools
 import sys
 from pathlib import Path
 
-from crag.core.filters.where import parse
+from crag.core.filters import filter_of
 from crag.core.purging import Conditions
 from crag.storage.library import Library
 from crag.storage.postgres import server_at
@@ -36,7 +36,7 @@ def main(folder: str, prefix: str, url: str, uri: str) -> None:
                 if number % 6 == 1:
                     library.documents.delete(gone)
                 else:
-                    library.purges.purge(Conditions(where=parse(f'name = "{library.documents.get(gone).name}"')))
+                    library.purges.purge(Conditions(where=filter_of(f'name = "{library.documents.get(gone).name}"')))
                 say("deleted", gone)
             if number % 3 != 1:
                 library.search("harbour", 3)  # also brings the index up to date, which a kill may cut short

@@ -8,7 +8,6 @@ import itertools
 import sys
 from pathlib import Path
 
-from crag.admin.archive import Archive
 from crag.admin.backups import create_backup, restore_backup
 
 
@@ -23,8 +22,7 @@ def main(what: str, file: str, data: str) -> None:
         if what == "backup":
             create_backup(Path(data), Path(file))
         else:
-            with Archive(Path(file)) as archive:
-                restore_backup(archive, Path(data), replace=True)
+            restore_backup(Path(file), Path(data), replace=True)
             say("ended")
             sys.stdin.read()
         say(f"ended {number}")

@@ -3,9 +3,8 @@
 from contextlib import closing
 from pathlib import Path
 
-from crag.admin.archive import Archive
 from crag.admin.audit import AuditLog, Entry
-from crag.admin.backups import Created, Restored, create_backup, restore_backup
+from crag.admin.backups import Manifest, create_backup, restore_backup
 from crag.admin.store import open_store
 from crag.core.config import AppConfig
 from crag.storage.places import DataFolder
@@ -28,12 +27,14 @@ class World:
         """All that is stored at a place."""
         return Everything.found(DataFolder(self.data(place)))
 
-    def backup(self, place: str = "", to: str = "backups", **more: object) -> Created:
+    def backup(self, place: str = "", to: str = "backups", **more: object) -> Path:
+        return self.made(place, to, **more)[0]
+
+    def made(self, place: str = "", to: str = "backups", **more: object) -> tuple[Path, Manifest]:
         return create_backup(self.data(place), self.folder / to, **more)  # type: ignore[arg-type]
 
-    def restore(self, file: Path, place: str = "", **more: object) -> Restored:
-        with Archive(file) as archive:
-            return restore_backup(archive, self.data(place), **more)  # type: ignore[arg-type]
+    def restore(self, file: Path, place: str = "", **more: object) -> tuple[list[str], Path | None]:
+        return restore_backup(file, self.data(place), **more)  # type: ignore[arg-type]
 
     def noted(self, place: str = "") -> list[Entry]:
         """The entries of the audit log about backups and restores, newest first."""

@@ -67,7 +67,7 @@ class Shelf:
 
     def search(self, query: str, k: int) -> list[RetrievedChunk]:
         near = [place for place in range(self.size) if drawn(self.seed, query, place) % 3]
-        near = [place for place in near if not self.settings.where or drawn(self.settings.where, place) % 2]
+        near = [place for place in near if not self.settings.where or drawn(str(self.settings.where), place) % 2]
         sure = [place for place in near if drawn(self.seed, place) % 100 / 100 >= self.settings.min_confidence]
         order = sorted(sure or near, key=lambda place: drawn(self.seed, query, place, self.settings.half_life_days))
         name = "dull" if self.seed % 2 else "bright"
@@ -182,7 +182,7 @@ FIELDS: dict[str, Any] = {
     "k": lambda draw: draw.choice([1, 2, 3, 5, 10, 12]),
     "lookup_reach": lambda draw: draw.choice([0, 40]),
     "min_confidence": lambda draw: draw.choice([0.0, 0.3, 0.7]),
-    "where": lambda draw: draw.choice(["", "verified", "date >= 2024"]),
+    "where": lambda draw: draw.choice([{}, {"verified": True}, {"date": {">=": "2024"}}]),
     "half_life_days": lambda draw: draw.choice([0.0, 30.0]),
     "evaluator": lambda draw: draw.choice(["none", "chunk", "chunk", "joint"]),
     "binary": lambda draw: draw.random() < 0.2,

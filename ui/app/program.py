@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from crag.core.errors import SettingsError, StorageError
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.messages.providers import describe_providers
-from crag.providers.prices import Price, usable
+from crag.providers.prices import Prices, usable
 from crag.providers.registry import address_settings
 from crag.runtime.jobs import Job, Jobs
 from crag.storage.postgres import server_at
@@ -293,6 +293,6 @@ def stop_of_removed(engine: Engine, jobs: Jobs) -> None:
             job.stop()
 
 
-def prices_in_use() -> Mapping[str, Price]:
+def prices_in_use() -> Prices:
     """The prices of this program."""
     return usable(program().config.providers.prices)

@@ -100,8 +100,8 @@ def _checked(stored: bytes, own: AppConfig) -> SavedChoices:
     config = own.changed(**found.providers)
     strategies = {}
     for name, changes in found.strategies.items():
-        settings = STRATEGIES[name].settings.changed(**changes)
-        strategies[name] = {field: getattr(settings, field) for field in changes}
+        settings = STRATEGIES[name].settings.changed(**changes).model_dump()
+        strategies[name] = {field: settings[field] for field in changes}
     return found.model_copy(
         update={"providers": {name: config.get(name) for name in found.providers}, "strategies": strategies}
     )

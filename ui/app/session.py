@@ -13,7 +13,7 @@ from crag.admin.audit import format_setting
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import CragError, NotFoundError
 from crag.core.events import Event
-from crag.core.filters.where import Scope, narrow_filter, scope_of
+from crag.core.filters import EVERY, Filter, Scope, narrow_filter, scope_of
 from crag.core.policy import to_web
 from crag.core.protocols import RunRequest
 from crag.core.sample import Sample
@@ -321,7 +321,7 @@ class Session(Presence):
         """The program's configuration with what this session chose and may choose."""
         return allowed_choices.permitted(self.own, self.choices, shared=self.shared)
 
-    def config_for(self, where: str) -> AppConfig:
+    def config_for(self, where: Filter) -> AppConfig:
         """`config` for what is asked under this filter.
 
         The sample brings pages of its own as its web. They are searched where the sample alone is asked and nobody
@@ -340,7 +340,7 @@ class Session(Presence):
     @property
     def config_to_ask(self) -> AppConfig:
         """`config_for` the next question."""
-        return self.config_for(narrow_filter("", self.scope))
+        return self.config_for(narrow_filter(EVERY, self.scope))
 
     def resolve_providers(self, config: AppConfig | None = None) -> ProviderPlan:
         """What this session's configuration comes to for the next question, or another with this session's keys."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 import streamlit as st
 
 from crag.core.errors import CragError, QuestionError
-from crag.core.filters.where import Scope
+from crag.core.filters import Scope
 from crag.core.metadata import tags_of
 from crag.core.protocols import OWN
 from crag.core.strategies import STRATEGIES

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 import streamlit as st
 from pydantic import BaseModel
 
+from crag.core.filters import Filter
 from crag.core.settings import Settings, meta
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Action, Aggregation
@@ -74,6 +75,10 @@ def field(
     choices = list(options) if options is not None else _choices(kind)
     if choices:
         return st.selectbox(options=choices, index=choices.index(value), format_func=_word, **common)
+    if kind is Filter:
+        return st.multiselect(
+            options=value.lines, default=value.lines, accept_new_options=True, placeholder="date >= 2024", **common
+        )
     if kind is str:
         return st.text_input(value=value, placeholder="none", **common)
     if kind == tuple[str, ...]:

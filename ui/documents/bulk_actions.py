@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from crag.core.filters.where import Scope
+from crag.core.filters import Scope
 from crag.core.metadata import Fields, Value, checked_fields, read_field
 from crag.export.html import words
 from crag.export.html.safe_text import markdown, visible

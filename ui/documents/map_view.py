@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from crag.analysis.atlas import layout, projection
 from crag.analysis.atlas.projection import Projection, Question
 from crag.core.errors import ModelMismatchError
-from crag.core.filters.where import Scope
+from crag.core.filters import Scope
 from crag.core.protocols import embed_question
 from crag.export.html import words
 from crag.export.html.safe_text import excerpt, markdown

@@ -11,7 +11,7 @@ import streamlit as st
 from crag.analysis.evaluate import Evaluation
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
-from crag.core.filters.where import Scope, narrow_filter
+from crag.core.filters import EVERY, Scope, narrow_filter
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Approval, Trace
@@ -104,7 +104,7 @@ def _scope(session: Session) -> Scope:
 
 def _asking(session: Session, scope: Scope) -> AppConfig:
     """The configuration to run with: where each query waits for a word, the person may do without the web instead."""
-    config = session.config_for(narrow_filter("", scope))
+    config = session.config_for(narrow_filter(EVERY, scope))
     providers = session.resolve_providers(config)
     if not providers.asks:
         return config

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from starlette.responses import JSONResponse, Response
 from starlette.types import Scope
@@ -12,7 +12,7 @@ from crag.analysis.monitoring.health import Health
 from crag.analysis.monitoring.metrics import Metrics, Scrape, Scraping, Sources, standing
 from crag.core.errors import CragError
 from crag.core.trace import Trace
-from crag.providers.prices import Price, usable
+from crag.providers.prices import Prices, usable
 from crag.runtime.circuits import OpenCircuit
 from ui.app.program import program
 from ui.server.body_limits import Uploads
@@ -73,7 +73,7 @@ def audited(why: str) -> None:
         engine.teams.audit.note("scrape", "visitor", what="/metrics", detail=why, refused=True)
 
 
-def _prices() -> Mapping[str, Price]:
+def _prices() -> Prices:
     return usable(program().config.providers.prices)
 
 

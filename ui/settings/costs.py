@@ -15,7 +15,7 @@ from crag.export.html import words
 from crag.export.html.elements import Html
 from crag.export.html.safe_text import markdown
 from crag.messages.providers import cost_text
-from crag.providers.prices import PRICES, Price, Spent, format_prices, of_day, sum_spent, table
+from crag.providers.prices import PRICES, Price, Prices, Spent, format_prices, of_day, sum_spent, table
 from crag.text.spreadsheets import guard_formula, unguard_formula
 from ui.access import oidc
 from ui.access.allowed_choices import overridden
@@ -112,8 +112,9 @@ def _totals(whole: Spent) -> Html:
 
 def _prices(session: Session) -> None:
     st.caption(
-        "US dollars for a million tokens in and out, and for one call. List prices of November 2026: correct what "
-        "differs, add your models, write 0 for one on your own machine. A model without a price has no known cost."
+        "US dollars for a million tokens in and out, and for one call. Models of OpenAI that are not in the table cost "
+        "what the package genai-prices lists. Add other models, and 0 for one on your own machine; with empty cells "
+        "its cost is not known."
     )
     if state().was_saved("prices"):
         st.success("Saved. Past and future calls use these prices.")
@@ -140,7 +141,7 @@ def _prices(session: Session) -> None:
     said = st.container()
     with st.container(horizontal=True):
         save = st.button("Save prices", key="prices-save", type="primary")
-        back = st.button("Reset to list prices", key="prices-back", disabled=not program().config.providers.prices)
+        back = st.button("Reset prices", key="prices-back", disabled=not program().config.providers.prices)
     if save or back:
         with said, problems.reported():
             session.require("administer")
@@ -165,15 +166,15 @@ _PRICE_COLUMNS: dict[str, Any] = {
 }
 
 
-def _row(name: str, price: Price) -> dict[str, Any]:
+def _row(name: str, price: Price | None) -> dict[str, Any]:
     """A price's cells, the name guarded: what costs nothing is left empty, unless all of it does."""
-    numbers = (price.input, price.output, price.call)
+    numbers = (price.input, price.output, price.call) if price is not None else (None, None, None)
     shown = [number or None for number in numbers] if any(numbers) else numbers
     return dict(zip((_NAME, _IN, _OUT, _CALL), (guard_formula(name), *shown), strict=True))
 
 
-def _stored() -> Mapping[str, Price]:
-    """The prices to show; where the stored ones can't be read this is said, and the list prices are shown."""
+def _stored() -> Prices:
+    """The prices to show; where the stored ones can't be read this is said, and those of the providers are shown."""
     try:
         return table(program().config.providers.prices)
     except SettingsError as error:
@@ -193,7 +194,7 @@ def _why_fixed(session: Session) -> str:
 
 
 def _keep(session: Session, entries: tuple[str, ...]) -> None:
-    """Store these over the list prices. Raises CragError, and then the rows stay as they are."""
+    """Store these over those of the providers. Raises CragError, and then the rows stay as they are."""
     program().configure(session.visitor.name, prices=entries)
     state().turns["prices"] += 1
     state().saved.add("prices")
@@ -205,12 +206,12 @@ def _number(cell: Any) -> float | None:
     return None if cell is None or math.isnan(cell) else float(cell)
 
 
-def edited(rows: Sequence[Mapping[str, Any]]) -> dict[str, Price]:
+def edited(rows: Sequence[Mapping[str, Any]]) -> dict[str, Price | None]:
     """The prices that the editor's rows say; empty rows are nothing, empty cells beside a price are 0.
 
-    Raises SettingsError naming the row: no name, no price, a name that is there twice, a number that is no price.
+    Raises SettingsError naming the row: no name, a name that is there twice, a number that is no price.
     """
-    prices: dict[str, Price] = {}
+    prices: dict[str, Price | None] = {}
     for place, row in enumerate(rows, 1):
         name = unguard_formula(str(row.get(_NAME) or "").strip())
         numbers = [_number(row.get(column)) for column in (_IN, _OUT, _CALL)]
@@ -220,12 +221,11 @@ def edited(rows: Sequence[Mapping[str, Any]]) -> dict[str, Price]:
             raise SettingsError(
                 f"Row {place} of the prices names no model.", "Write the model's name, or delete the row."
             )
-        if all(number is None for number in numbers):
-            raise SettingsError(f"{name} has no price.", "Write its prices, 0 if it costs nothing, or delete the row.")
         if name in prices:
             raise SettingsError(f"{name} has two prices.", "Delete one of its rows.")
         try:
-            prices[name] = Price(*(number or 0.0 for number in numbers))
+            known = any(number is not None for number in numbers)
+            prices[name] = Price(*(number or 0.0 for number in numbers)) if known else None
         except SettingsError as error:
             raise SettingsError(f"{name}: {error.message}", error.remedy) from error
     return prices

@@ -18,8 +18,7 @@ from crag.pipeline.resolve import Service, model_folder, model_place, problem
 from crag.providers import registry
 from crag.providers.discovery import Trial, list_models, running_servers, try_model, try_reranker
 from crag.providers.endpoint import Endpoint
-from crag.providers.gguf import free_memory, model_files
-from crag.providers.gguf_server import GgufServer, server_of
+from crag.providers.gguf_server import GgufServer, model_files, server_of
 from crag.providers.registry import GGUF
 from crag.text.formats import format_size
 from ui.access import allowed_choices
@@ -207,20 +206,18 @@ def _model_file(session: Session) -> None:
 
 
 def _file_state(session: Session) -> None:
-    """What the file needs, if it can be used."""
+    """How large the file is, if it can be used, and whether it is loaded."""
     model = session.resolve_providers().model
     if model is None or (file := model.endpoint.file) is None:
         return
-    server, free = server_of(file, session.config.models.threads), free_memory()
-    needs = f"{format_size(file.size)} on the disk, about {format_size(file.memory)} of memory"
+    server, size = server_of(file, model.endpoint.mark, model.endpoint.threads), format_size(file.stat().st_size)
     if server.loaded:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.caption(f"Loaded: {needs}.", width="content")
+            st.caption(f"Loaded: {size}.", width="content")
             if not session.shared:
                 clicks.button("Unload the model", "models-unload", _unload, session, server, type="tertiary")
         return
-    left = f"; {format_size(free)} are free" if free is not None else ""
-    st.caption(f"{needs}{left}. It loads with the first question and unloads after a while without one.")
+    st.caption(f"{size}. It loads with the first question and unloads after a while without one.")
 
 
 @requires("administer")

@@ -30,7 +30,7 @@ from crag.core.trace import Trace
 from crag.core.types import Call, Step
 from crag.export.html import words
 from crag.messages.answers import origin_text
-from crag.providers.prices import Price, sum_calls
+from crag.providers.prices import Prices, sum_calls
 from crag.storage.labels import Label
 from crag.storage.library import Library
 from crag.storage.runs import Unreadable
@@ -193,7 +193,7 @@ def _expectation(read: StoredRun, expected: Mapping[str, Question]) -> Question 
     return expected.get(same_question(read.entry.question)) if expected else None
 
 
-def dollars(runs: Sequence[StoredRun], prices: Mapping[str, Price]) -> StoredDecisions | None:
+def dollars(runs: Sequence[StoredRun], prices: Prices) -> StoredDecisions | None:
     """The runs that made outside calls, with dollars in place of the seconds of their stages; None without any.
 
     So what they save is what those stages cost; `uncounted` are the stages of which nobody knows.
@@ -202,7 +202,7 @@ def dollars(runs: Sequence[StoredRun], prices: Mapping[str, Price]) -> StoredDec
     return StoredDecisions(entries) if entries else None
 
 
-def _priced(read: StoredRun, prices: Mapping[str, Price]) -> Entry:
+def _priced(read: StoredRun, prices: Prices) -> Entry:
     """Where a step was taken more than once, its cost is parted by the calls of each, or evenly."""
     stages = []
     for stage, step in zip(read.entry.stages, read.steps, strict=True):

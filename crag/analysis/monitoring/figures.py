@@ -14,7 +14,7 @@ from crag.analysis.intervals import Estimate, mean, quantile, share
 from crag.core.runfacts import RunFacts, figures_of
 from crag.core.trace import Trace
 from crag.core.types import Step
-from crag.providers.prices import Price, of_day, sum_spent
+from crag.providers.prices import Prices, of_day, sum_spent
 from crag.storage.facts import Facts
 from crag.storage.tables import was_asked
 
@@ -421,12 +421,12 @@ def changes(runs: Sequence[RunFacts], added: Sequence[tuple[str, str]] = ()) -> 
     return sorted(found, key=lambda change: change.at)
 
 
-def facts_of(trace: Trace, prices: Mapping[str, Price]) -> RunFacts:
+def facts_of(trace: Trace, prices: Prices) -> RunFacts:
     """The figures of a run that has ended."""
     return priced(figures_of(trace), prices)
 
 
-def priced(facts: RunFacts, prices: Mapping[str, Price]) -> RunFacts:
+def priced(facts: RunFacts, prices: Prices) -> RunFacts:
     """The same run at these prices."""
     if not facts.used:
         return facts
@@ -447,11 +447,11 @@ class RunFactsCache:
 
     def __init__(self) -> None:
         self._known: dict[int, RunFacts] = {}
-        self._prices: Mapping[str, Price] = {}
+        self._prices: Prices = {}
         self._reading = Reading((), 0)
         self._lock = threading.Lock()
 
-    def read(self, facts: Facts, prices: Mapping[str, Price]) -> Reading:
+    def read(self, facts: Facts, prices: Prices) -> Reading:
         """All runs as they are now, at these prices. Raises StorageError."""
         with self._lock:
             standing = facts.standing()

@@ -26,7 +26,7 @@ from crag.analysis.monitoring.health import Health
 from crag.core.errors import CragError
 from crag.core.runfacts import RunFacts
 from crag.core.trace import Trace
-from crag.providers.prices import Price
+from crag.providers.prices import Prices
 from crag.runtime.circuits import OpenCircuit
 from crag.runtime.origins import is_loopback
 
@@ -87,7 +87,7 @@ class Metrics:
 
     def __init__(
         self,
-        prices: Callable[[], Mapping[str, Price]],
+        prices: Callable[[], Prices],
         sources: Sources,
         circuits: Callable[[], Sequence[OpenCircuit]] = tuple,
     ) -> None:

@@ -18,6 +18,7 @@ from crag.analysis.whatif.entries import (
     Unknown,
     Web,
 )
+from crag.core.filters import Filter
 from crag.core.policy import (
     acted_on,
     chunks_acted_on,
@@ -383,7 +384,7 @@ class Planner:
         return "known", None
 
 
-def _retrieval(settings: Settings) -> tuple[float, float, str]:
+def _retrieval(settings: Settings) -> tuple[float, float, Filter]:
     """What shapes a retrieval, besides its query, how many chunks it brings, and how far it reaches for a figure."""
     return settings.min_confidence, settings.half_life_days, settings.where
 

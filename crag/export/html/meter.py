@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from crag.core.model_ids import about, name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Step
@@ -11,11 +9,11 @@ from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.elements import Html
 from crag.messages.providers import cost_text
-from crag.providers.prices import PRICES, PlainRag, Price, Spent, by_step, plain_rag, sum_calls
+from crag.providers.prices import PRICES, PlainRag, Prices, Spent, by_step, plain_rag, sum_calls
 from crag.text.formats import money
 
 
-def meter(trace: Trace, prices: Mapping[str, Price] = PRICES, *, plain: bool = True) -> Html:
+def meter(trace: Trace, prices: Prices = PRICES, *, plain: bool = True) -> Html:
     """Seconds by step as a bar, the run's figures, its calls by step. `plain`: and what plain RAG would have taken."""
     beside = plain_rag(trace, prices) if plain else None
     return h.div("cx")[
@@ -95,7 +93,7 @@ def _plain(plain: PlainRag) -> Html:
     return h.p("small", title=why)[f"Plain RAG would have taken {', '.join(said)} (estimated)."]
 
 
-def _calls(trace: Trace, prices: Mapping[str, Price]) -> Html:
+def _calls(trace: Trace, prices: Prices) -> Html:
     """The table by step, folded."""
     steps = by_step(trace, prices)
     rows = [_row(words.STEPS[step], sums, _errors(trace, step)) for step, sums in steps.items()]

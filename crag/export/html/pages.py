@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +16,7 @@ from crag.core.trace import Trace
 from crag.export.html import answer, evidence, guidance, marks, meter, path, slides, words
 from crag.export.html import elements as h
 from crag.export.html.elements import Html, asset
-from crag.providers.prices import PRICES, Price
+from crag.providers.prices import PRICES, Prices
 
 BUDGET = 1_200_000
 """Bytes that the states may take in a page; a longer run skips some of its moments."""
@@ -25,9 +25,7 @@ _CARDS = re.compile(r"(?=<details )|(?<=</details>)")
 """Where a section is cut into pieces: one graded chunk then renews one card and not the whole list."""
 
 
-def sections(
-    trace: Trace, prices: Mapping[str, Price] = PRICES, stale: marks.Stale = MappingProxyType({})
-) -> list[Html]:
+def sections(trace: Trace, prices: Prices = PRICES, stale: marks.Stale = MappingProxyType({})) -> list[Html]:
     """What a run looks like at one moment, from the question down to the meter with its costs at these prices.
 
     `stale`: what is out of date of documents when it is drawn.
@@ -52,7 +50,7 @@ def states(
     trace: Trace,
     events: Sequence[ev.Event],
     budget: int = BUDGET,
-    prices: Mapping[str, Price] = PRICES,
+    prices: Prices = PRICES,
     stale: marks.Stale = MappingProxyType({}),
 ) -> Html:
     """JSON of `pieces` of HTML, and `frames`: what is shown (`parts`, the pieces of each section), when, and in words.
@@ -154,7 +152,7 @@ def file_name(trace: Trace, ending: str) -> str:
 def page(
     trace: Trace,
     events: Sequence[ev.Event] = (),
-    prices: Mapping[str, Price] = PRICES,
+    prices: Prices = PRICES,
     stale: marks.Stale = MappingProxyType({}),
     pictures: slides.Pictures = MappingProxyType({}),
     home: str = "",
@@ -237,7 +235,7 @@ class Turn:
     pictures: Callable[[], slides.Pictures]
 
 
-def conversation(turns: Iterable[Turn], number: int, prices: Mapping[str, Price] = PRICES) -> Html:
+def conversation(turns: Iterable[Turn], number: int, prices: Prices = PRICES) -> Html:
     """All `number` turns of a conversation as one HTML document, as `page` makes one of a run.
 
     Of more than sixty turns the earlier ones are there without their evidence, which the page says.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from crag.core.filters import filter_of
 from crag.core.settings import Settings, meta
 from crag.core.strategies import STRATEGIES, Strategy
 from crag.core.types import Action, Chunk, Citation, Step
@@ -87,8 +88,8 @@ def strategy(name: str) -> str:
 def changed(strategy: str, settings: Settings) -> list[str]:
     """The settings that are not the strategy's own, as "upper threshold 0.5"; none of a strategy no longer there."""
     own = STRATEGIES[strategy].settings if strategy in STRATEGIES else settings
-    before = own.model_dump()
-    return describe_settings({name: value for name, value in settings.model_dump().items() if value != before[name]})
+    values = {name: getattr(settings, name) for name in Settings.model_fields}
+    return describe_settings({name: value for name, value in values.items() if value != getattr(own, name)})
 
 
 def describe_settings(settings: Mapping[str, Any]) -> list[str]:
@@ -103,7 +104,7 @@ def value_text(value: object) -> str:
         return "on" if value else "off"
     if isinstance(value, tuple | list):
         return "+".join(str(each) for each in value) or "none"
-    return str(value) or "none"
+    return str(filter_of(value) if isinstance(value, Mapping) else value) or "none"
 
 
 def place(found: Chunk | Citation) -> str:

@@ -160,4 +160,5 @@ def _warm(serving: ServerState) -> None:
 def server(app: FastAPI) -> Server:
     """What serves the application."""
     serving: ServerState = app.state.serving
-    return Server(app, serving.work, grace=serving.limits.grace_seconds, more=30)
+    limits = serving.limits
+    return Server(app, serving.work, limits.connections, grace=limits.grace_seconds, more=30)

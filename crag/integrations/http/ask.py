@@ -15,7 +15,7 @@ from crag.analysis.misses import Wanted, explain_miss
 from crag.core import events as ev
 from crag.core.errors import CragError, InputError, NotFoundError
 from crag.core.events import Event
-from crag.core.filters.where import Scope, narrow_filter
+from crag.core.filters import Scope, narrow_filter
 from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
@@ -158,7 +158,7 @@ class AskRequest(RequestModel):
     question: str = Field(description="1 to 2,000 characters.")
     strategy: str = Field(DEFAULT_STRATEGY, description="Which published design answers.")
     settings: dict[str, Any] = Field({}, description="Settings of the run by name, in place of the strategy's own.")
-    where: str = Field("", description='A filter over documents\' fields, as "verified and date >= 2024".')
+    where: dict[str, Any] = Field({}, description='A filter over documents\' fields, as {"date": {">=": "2024"}}.')
     documents: list[str] = Field([], description="Ids of the only documents that are asked; none: all.")
     tags: list[str] = Field([], description="Documents with one of these tags are asked; none: all.")
     after: str | None = Field(None, description="The id of the run that this question follows on.")

@@ -13,6 +13,7 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
+from crag.core.filters import filter_of
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound
 from crag.core.protocols import SearchQuery
 from crag.export.records import HitRecord
@@ -32,11 +33,11 @@ uploads = APIRouter(route_class=UploadRoute)
 
 
 class Search(RequestModel):
-    """What is searched for. `where` is a filter over documents' fields, as of `crag search --where`."""
+    """What is searched for. `where` is a filter over documents' fields, as of `/v1/ask`."""
 
     query: str = Field(min_length=1, max_length=QUESTION_CHARS)
     k: int = Field(5, ge=1, le=100)
-    where: str = Field("", max_length=2_000)
+    where: dict[str, Any] = Field({})
     mode: Literal["hybrid", "dense", "bm25"] = "hybrid"
     min_confidence: float = Field(0.0, ge=0, le=1)
     half_life_days: float = Field(0.0, ge=0)
@@ -51,7 +52,8 @@ class Hits(BaseModel):
 @in_turn
 def search(asked: Search, call: CurrentCall) -> Hits:
     """At most `k` chunks, best first, with text, document, page and similarity."""
-    query = SearchQuery(text=asked.query, **asked.model_dump(exclude={"query"}))
+    where = filter_of(asked.where)
+    query = SearchQuery(text=asked.query, where=where, **asked.model_dump(exclude={"query", "where"}))
     return Hits(data=[HitRecord.of(hit) for hit in call.library.find(query)])
 
 

@@ -9,9 +9,8 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from dataclasses import dataclass
 from functools import partial
 from math import ceil
 from typing import Annotated, Any, TypeVar
@@ -34,8 +33,8 @@ from crag.integrations.calls import Call
 from crag.integrations.http.problems import Problem, problem_response
 from crag.providers.prices import usable
 from crag.runtime.jobs import WorkQueue
-from crag.runtime.limits import Buckets, Shares
-from crag.runtime.slow_clients import Pace, RefusedError, bound_body, drop_when_unread
+from crag.runtime.limits import Buckets
+from crag.runtime.slow_clients import RefusedError, bound_body, drop_when_unread
 from crag.storage.postgres import server_at
 
 _MB = 2**20
@@ -48,17 +47,13 @@ class Limits:
     at_once: int = 8
     """Requests that are worked on side by side."""
     waiting: int = 64
-    """Requests that are here besides: that send a body, wait for their turn, or are read."""
-    each: int = 40
-    """Requests of one token at once, whatever they do."""
+    """Requests that wait for their turn besides."""
+    connections: int = 1_024
+    """At once, idle ones too; more are refused, whatever they ask."""
     rate: int = 600
     """Requests a minute of one token; 0: any number."""
     json_bytes: int = 10 * _MB
     upload_bytes: int = 101 * _MB
-    bodies_bytes: int = 256 * _MB
-    """Of all bodies of JSON that are here, shared between the tokens."""
-    pace: Pace = field(default_factory=Pace)
-    """How slowly a client may send and read."""
     grace_seconds: float = 10.0
     """How long requests may go on once the server is asked to end."""
 
@@ -87,29 +82,6 @@ class Rates:
             raise RefusedError(429, "rate_limit_exceeded", cause, f"Try again in {wait} s.", again)
 
 
-class RequestLimit:
-    """Counts the requests that are here. Those over the limit of their caller, or of all, are refused at once."""
-
-    def __init__(self, limits: Limits, callers: int = 1) -> None:
-        self._limits = limits
-        self._here = Shares(limits.at_once + limits.waiting, callers, each=limits.each if callers else 0)
-
-    @contextmanager
-    def hold(self, caller: Caller) -> Iterator[None]:
-        """Count a request until its reply is sent. Raises RefusedError 429 for one too many of a caller, 503 of all."""
-        limits, number = self._limits, caller.number
-        if not self._here.take(number):
-            if number and self._here.held(number) >= limits.each:
-                cause = f"This token has {limits.each} requests at once, which is as many as it may."
-                raise RefusedError(429, "too_many_at_once", cause, "Wait for replies.", {"Retry-After": "1"})
-            cause = "The server has more to do than it may take on."
-            raise RefusedError(503, "busy", cause, "Try again in 2 s.", {"Retry-After": "2"})
-        try:
-            yield
-        finally:
-            self._here.give_back(number)
-
-
 class RequestModel(BaseModel):
     """Base of the bodies of requests. Fields of other makers' forms that mean nothing here are passed over."""
 
@@ -122,19 +94,15 @@ T = TypeVar("T")
 class ServerState:
     """One server: its engine, who may use it, how much of it, and what is under way.
 
-    `bodies` and `uploads`: bytes of JSON in memory, and of forms on the disk. `ready` is set once the models are
-    loaded. `metrics`: None where nobody may read them.
+    `ready` is set once the models are loaded. `metrics`: None where nobody may read them.
     """
 
     def __init__(self, engine: Engine, access: Access, limits: Limits) -> None:
         callers, config = access.callers, engine.config
         self.engine, self.limits = engine, limits
         self.door = Door(access, Arrivals(engine.teams.audit.note))
-        self.requests = RequestLimit(limits, callers)
         self.rates = Rates(limits.rate)
-        self.bodies = Shares(limits.bodies_bytes, callers, least=limits.json_bytes)
-        self.uploads = Shares(limits.at_once * limits.upload_bytes, callers, least=limits.upload_bytes)
-        self.work = WorkQueue(limits.at_once, limits.at_once + limits.waiting, callers)
+        self.work = WorkQueue(limits.at_once, limits.waiting, callers)
         self.ready = threading.Event()
         self.health = Health.of(config, server_at(config.storage.database_url))
         refused = partial(engine.teams.audit.note, "scrape", "visitor", what="/metrics", refused=True)
@@ -237,8 +205,7 @@ class Guard:
     line of the log.
 
     The line has method, route, status, milliseconds, and the number of the token: a route as it is declared, not the
-    path that was sent, because in that a caller may write anything. What a request holds is in its state, and freed
-    once its reply is sent.
+    path that was sent, because in that a caller may write anything.
     """
 
     def __init__(self, app: ASGIApp, serving: ServerState) -> None:
@@ -252,7 +219,7 @@ class Guard:
         if scope["method"] == "HEAD":
             scope = {**scope, "method": "GET"}  # of its reply, the server leaves the body out
         state = scope.setdefault("state", {})
-        receive, send = drop_when_unread(receive, send, self._serving.limits.pace.unread)
+        receive, send = drop_when_unread(receive, send)
 
         async def sent(message: Message) -> None:
             nonlocal status
@@ -264,11 +231,10 @@ class Guard:
             await send(message)
 
         try:
-            with ExitStack() as state["held"]:
-                headers, door = Headers(scope=scope), self._serving.door
-                if not door.access.asks:  # a program with a token may be a page of its own
-                    await door.check_origin(headers.getlist("host"), headers.getlist("origin"))
-                await self._app(scope, receive, sent)
+            headers, door = Headers(scope=scope), self._serving.door
+            if not door.access.asks:  # a program with a token may be a page of its own
+                await door.check_origin(headers.getlist("host"), headers.getlist("origin"))
+            await self._app(scope, receive, sent)
         except ClientDisconnect:
             pass
         except Exception as error:
@@ -309,13 +275,12 @@ class GuardedRoute(APIRoute):
         return guarded
 
     async def _admit(self, request: Request) -> Request:
-        """The request, which holds its place until its reply is sent. Raises Problem."""
+        """The request, its body bounded. Raises Problem."""
         serving: ServerState = request.app.state.serving
         caller = request.state.caller = await serving.door.admit(request.headers.getlist("authorization"))
         serving.rates.take(caller)
         if serving.work.closing:
             raise Problem(503, "ending", "The server is about to end.", headers={"Retry-After": "5"})
-        request.state.held.enter_context(serving.requests.hold(caller))
         return BoundedRequest(request.scope, self._bound(request)) if request.method == "POST" else request
 
     def _bound(self, request: Request) -> Receive:
@@ -330,9 +295,8 @@ class GuardedRoute(APIRoute):
             raise Problem(415, "not_json", f"Send JSON, with the header Content-Type: {JSON}.")
         if headers.get("content-encoding", "identity").lower() != "identity":
             raise Problem(415, "encoded", "Send the body as it is, without Content-Encoding.")
-        most, shares = (limits.upload_bytes, serving.uploads) if kind == FORM else (limits.json_bytes, serving.bodies)
-        hold = request.state.held.enter_context(shares.borrow(request.state.caller.number))
-        return bound_body(request.receive, headers.getlist("content-length"), most, hold, limits.pace)
+        most = limits.upload_bytes if kind == FORM else limits.json_bytes
+        return bound_body(request.receive, headers.getlist("content-length"), most)
 
 
 class UploadRoute(GuardedRoute):

@@ -79,7 +79,7 @@ async def ask(
     ] = "",
     documents: Names = (),
     tags: Tags = (),
-    where: Where = "",
+    where: Where = {},  # noqa: B006 - never changed
 ) -> Annotated[CallToolResult, AskResult]:
     """Answers a question from the documents, with citations. Passages are retrieved and graded; by the grades the run
     answers (CORRECT), refines and adds to them (AMBIGUOUS), or looks elsewhere (INCORRECT); every sentence is checked

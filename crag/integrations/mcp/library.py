@@ -10,15 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import Context
-from mcp.shared.exceptions import MCPError
-from mcp.types import INVALID_PARAMS, CallToolResult, Resource
+from mcp.types import CallToolResult
 from pydantic import Field
 
 from crag.core.documents import Chunk, Document
 from crag.core.errors import CancelledError, CragError, DocumentError, InputError, LimitError, NotFoundError
-from crag.core.filters.where import parse
+from crag.core.filters import filter_of
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, IngestEnd, IngestEvent, IngestStep
 from crag.core.metadata import Fields, fields_of, tags_of
 from crag.core.model_ids import about
@@ -66,10 +64,9 @@ Names = Annotated[
 ]
 Tags = Annotated[tuple[Name, ...], Field(max_length=20, description="Search only documents with one of these tags.")]
 Where = Annotated[
-    str,
+    dict[str, Any],
     Field(
-        max_length=2_000,
-        description="Search only documents whose fields match, as: verified and date >= 2024. "
+        description='Only documents whose fields meet this, as {"date": {">=": "2024"}, "tags": {"has": "audit"}}. '
         "The tool documents lists the fields of each.",
     ),
 ]
@@ -88,7 +85,7 @@ def search(
     ] = "hybrid",
     documents: Names = (),
     tags: Tags = (),
-    where: Where = "",
+    where: Where = {},  # noqa: B006 - never changed
 ) -> Annotated[CallToolResult, SearchResult]:
     """Finds the passages of the documents nearest to a question, each with its document, page and similarity. Nothing
     is graded and nothing answered: to have a question answered, use ask."""
@@ -174,14 +171,14 @@ def documents(
     call: CurrentCall,
     containing: Annotated[str, Field(max_length=300, description="Only those with these words in name or title.")] = "",
     tag: Annotated[str, Field(max_length=300, description="Only those with this tag.")] = "",
-    where: Annotated[str, Field(max_length=2_000, description="Only those whose fields match, as: pages > 10.")] = "",
+    where: Where = {},  # noqa: B006 - never changed
     offset: Annotated[
         int, Field(ge=0, le=10_000_000, description="How many to skip: next_offset of the page before.")
     ] = 0,
     limit: Annotated[int, Field(ge=1, le=200, description="How many at most.")] = PAGE,
 ) -> Annotated[CallToolResult, DocumentList]:
     """Lists the documents with their fields, a page at a time; filters by words, tag or fields."""
-    filter, words = parse(where), containing.casefold().split()
+    filter, words = filter_of(where), containing.casefold().split()
     stored = call.library.documents
     given = stored.given()
     every = ((each, fields_of(each, given.get(each.id, {}))) for each in stored.all())
@@ -321,8 +318,6 @@ def _from_folder(folder: Path, path: str, max_mb: int) -> tuple[str, bytes]:
 
 
 Call = Context[ServerState, Any]
-LISTED = 50
-"""Resources on a page of their list."""
 CHARS = 100_000
 """Characters of a resource: a longer document is cut after a page, in a longer run each text is cut."""
 _CUT = 1_000
@@ -359,40 +354,6 @@ TEMPLATES: dict[str, tuple[Callable[..., Any], str, str]] = {
     f"{SCHEME}runs/{{run_id}}": (run, "A run's record", "application/json"),
 }
 """By their addresses: the function that reads the resource, its title and media type."""
-
-
-async def list_library(ctx: ServerRequestContext[ServerState, Any], call_next: CallNext) -> HandlerResult:
-    """Middleware: adds the caller's documents to the list of resources, a page at a time.
-
-    The SDK lists what was registered, the same for every caller.
-    """
-    result = await call_next(ctx)
-    if ctx.method != "resources/list" or not isinstance(result, dict):
-        return result
-    cursor = str((ctx.params or {}).get("cursor") or "0")
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= 8):
-        raise MCPError(INVALID_PARAMS, "That cursor is of no list of this server. List from the beginning.")
-    call, first = McpCall(ctx), int(cursor)
-    stored = await call.work(lambda: call.library.documents.all())
-    found = [_resource(each) for each in stored[first : first + LISTED]]
-    if first == 0:
-        index = f"{SCHEME}documents"
-        found.insert(0, Resource(name="documents", title="The documents", uri=index, mime_type="application/json"))
-    result["resources"] += [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in found]
-    if first + LISTED < len(stored):
-        result["nextCursor"] = str(first + LISTED)
-    return result
-
-
-def _resource(document: Document) -> Resource:
-    described = describe_document(document)
-    return Resource(
-        name=described["name"],
-        title=described["title"] or None,
-        uri=described["uri"],
-        description=f"{count(document.pages, 'page')}, {count(document.chunks, 'passage')}.",
-        mime_type="text/plain",
-    )
 
 
 def _document(call: McpCall, id: str, page: int | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from crag.admin.access import Arrivals, Caller
 from crag.core.documents import Document, find_id
-from crag.core.filters.where import Scope, narrow_filter
+from crag.core.filters import Filter, Scope, filter_of, narrow_filter
 from crag.core.types import Origin
 from crag.engine import Engine, Workspace
 from crag.export.records import Hit, Outcome
@@ -79,10 +79,11 @@ class McpCall(Call):
         self._reports += 1
         await self._session.report_progress(self._reports, None, line(sentence))
 
-    def filter(self, where: str, documents: Sequence[str], tags: Sequence[str]) -> str:
+    def filter(self, where: Mapping[str, Any], documents: Sequence[str], tags: Sequence[str]) -> Filter:
         """`where`, narrowed to documents by their names or ids, and to tags. Raises NotFoundError, FilterError."""
         names = self.library.documents.names() if documents else {}
-        return narrow_filter(where, Scope(tuple(find_named(each, names) for each in documents), tuple(tags)))
+        scope = Scope(tuple(find_named(each, names) for each in documents), tuple(tags))
+        return narrow_filter(filter_of(where), scope)
 
 
 def take_call(context: Context[ServerState, Any]) -> McpCall:

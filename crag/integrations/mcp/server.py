@@ -8,9 +8,11 @@ import signal
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Set
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any
 
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import (
     ResourceError,
@@ -19,16 +21,13 @@ from mcp.server.mcpserver.exceptions import (
     UnexpectedResourceError,
     UnexpectedToolError,
 )
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import INVALID_REQUEST, CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import AnyUrl, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
-from starlette.middleware import Middleware
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 import crag
 from crag.admin.access import Access, Arrivals, Door
@@ -39,8 +38,7 @@ from crag.integrations.mcp.ask import ask, explain
 from crag.integrations.mcp.library import Call, add_document, add_file, documents, grade, search
 from crag.integrations.mcp.request import ServerConfig, ServerState, line
 from crag.runtime.jobs import WorkQueue
-from crag.runtime.limits import Shares
-from crag.runtime.slow_clients import Pace, RefusedError, bound_body, drop_when_unread
+from crag.runtime.slow_clients import RefusedError, drop_when_unread
 from crag.text.characters import whole_text
 
 WAITING = 256
@@ -76,7 +74,6 @@ class LibraryServer(MCPServer[ServerState]):
             instructions=_INSTRUCTIONS,
             log_level="WARNING",
             lifespan=_end_runs,
-            middleware=[library.list_library],
             subscriptions=False,
         )
         leaves = bool(engine.resolve_providers().leaving)
@@ -200,85 +197,47 @@ def _closable_input() -> Callable[[], None]:
 PATH = "/mcp"
 BODY = 24 * 2**20
 """Bytes of the largest body: a document of the largest size in Base64, and room for the rest."""
-BODIES = 256 * 2**20
-"""Bytes of all requests under way, shared between the tokens."""
-REQUESTS = 512
-"""Messages under way, shared between the tokens. Streams that a session listens to don't count."""
-SESSIONS, LEAST_SESSIONS = 1_000, 16
-"""Sessions at once, in equal parts for the tokens, and the smallest part."""
+SESSIONS = 1_000
+"""Sessions at once, and connections."""
 
 
 def app(server: LibraryServer, access: Access) -> Starlette:
     """The application; `access` says who may use it, and of which workspace."""
-    sessions = Sessions(server, access)
-    gate = Middleware(Gate, access=access, arrivals=server.state.arrivals)
-    return Starlette(routes=[Route(PATH, sessions)], middleware=[gate], lifespan=sessions.run)
-
-
-class Sessions:
-    """The sessions of all tokens: a session manager of the SDK for each, so that none is known to another token, and no
-    token opens more than its part.
-    """
-
-    def __init__(self, server: LibraryServer, access: Access) -> None:
-        self._managers: dict[int, StreamableHTTPSessionManager] = {}
-        for caller in access.everyone:
-            server.streamable_http_app(
-                max_request_body_size=BODY,
-                max_sessions=max(LEAST_SESSIONS, SESSIONS // len(access.everyone)),
-                # The gate checks Host and Origin: with tokens any host may be right, and the audit log notes a refusal.
-                transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-            )
-            self._managers[caller.number] = server.session_manager
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._managers[scope["state"]["caller"].number].handle_request(scope, receive, send)
-
-    @asynccontextmanager
-    async def run(self, app: Starlette) -> AsyncIterator[None]:
-        """The lifespan of all managers."""
-        async with AsyncExitStack() as running:
-            for manager in self._managers.values():
-                await running.enter_async_context(manager.run())
-            yield
+    made = server.streamable_http_app(
+        streamable_http_path=PATH,
+        max_request_body_size=BODY,
+        max_sessions=SESSIONS,
+        # The gate checks Host and Origin: with tokens any host may be right, and the audit log notes a refusal.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+    )
+    made.add_middleware(Gate, access=access, arrivals=server.state.arrivals)
+    return made
 
 
 class Gate:
-    """Middleware before the protocol: checks the token, the origin, and how much a request brings at once.
+    """Middleware before the protocol: checks token and origin, and leaves the caller in the state of the request.
 
-    It refuses with an error of JSON-RPC, and leaves the caller in the state of the request.
+    It refuses with an error of JSON-RPC.
     """
 
-    def __init__(self, app: ASGIApp, access: Access, arrivals: Arrivals, pace: Pace = Pace()) -> None:  # noqa: B008
-        self._app, self._door, self._pace = app, Door(access, arrivals), pace
-        self._bodies = Shares(BODIES, access.callers, least=BODY)
-        self._requests = Shares(REQUESTS, access.callers)
+    def __init__(self, app: ASGIApp, access: Access, arrivals: Arrivals) -> None:
+        self._app, self._door = app, Door(access, arrivals)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started = False
-
-        async def sent(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
         try:
             headers = Headers(scope=scope)
             await self._door.check_origin(headers.getlist("host"), headers.getlist("origin"))
             caller = await self._door.admit(headers.getlist("authorization"))
-            scope.setdefault("state", {})["caller"] = caller
-            with self._requests.borrow(caller.number) as more, self._bodies.borrow(caller.number) as hold:
-                if scope["method"] == "POST" and not more(1):
-                    raise RefusedError(429, "busy", "This token has too many requests under way.", "Wait for replies.")
-                read, write = drop_when_unread(receive, sent, self._pace.unread)
-                lengths = headers.getlist("content-length")
-                await self._app(scope, bound_body(read, lengths, BODY, hold, self._pace), write)
         except RefusedError as error:
-            if not started:
-                await _refusal(error)(scope, receive, send)
+            await _refusal(error)(scope, receive, send)
+            return
+        scope.setdefault("state", {})["caller"] = caller
+        # A session is known to the user alone who opened it.
+        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=str(caller.number), scopes=[]))
+        await self._app(scope, *drop_when_unread(receive, send))
 
 
 def _refusal(error: RefusedError) -> Response:
@@ -294,4 +253,4 @@ def serve(server: LibraryServer, access: Access, host: str, port: int, announce:
     machines could reach it.
     """
     access.check_address(host)
-    Server(app(server, access), server.state.work).listen(host, port, lambda at: announce(at + PATH))
+    Server(app(server, access), server.state.work, SESSIONS).listen(host, port, lambda at: announce(at + PATH))

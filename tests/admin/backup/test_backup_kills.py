@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from crag.admin.archive import Archive
-from crag.admin.backups import undo_restore
+from crag.admin.backups import _opened, _read, undo_restore
 from crag.core.config import AppConfig
 from crag.storage import data_dir
 from crag.storage.data_dir import DataDirLock
@@ -67,16 +66,16 @@ def test_a_kill_while_backing_up_leaves_whole_backups_alone(world: World) -> Non
     for _ in range(sized(KILLS, 2)):
         killed(moments.uniform(0.01, 1.5) * longest, "backup", folder, data)
         for file in folder.glob("crag-*.zip"):
-            with Archive(file) as archive:
-                archive.verify()
-                assert len(archive.contents.libraries) == 2 and not archive.contents.left_out
+            with _opened(file) as (archive, manifest):
+                assert len(manifest.libraries) == 2 and not manifest.left_out
+                assert all(any(_read(archive, name, manifest)) for name in manifest.files)
     world.backup()
     assert {path.suffix for path in folder.iterdir()} == {".zip"}, "what was begun is gone with the next one"
 
 
 def test_a_kill_while_restoring_leaves_the_old_state_or_the_new_one(world: World) -> None:
     world.filled()
-    new, backup = world.stored(), world.backup().file
+    new, backup = world.stored(), world.backup()
     data = world.folder / "other"
     where = str(data)
     world.filled(where, label="old")
@@ -97,7 +96,7 @@ def test_a_kill_while_restoring_leaves_the_old_state_or_the_new_one(world: World
         if found == new:
             undo_restore(data)
             assert world.stored(where) == old
-    assert world.restore(backup, where, replace=True).aside and world.stored(where) == new
+    assert world.restore(backup, where, replace=True)[1] and world.stored(where) == new
     undo_restore(data)
     assert world.stored(where) == old
 
@@ -107,7 +106,7 @@ def test_a_kill_between_any_two_moves_is_finished_by_whoever_comes_next(
 ) -> None:
     """Each rename in turn is the last one that a restore makes."""
     world.filled()
-    new, backup = world.stored(), world.backup().file
+    new, backup = world.stored(), world.backup()
     other = world.folder / "other"
     world.filled(str(other), label="old")
     old, rename = world.stored(str(other)), Path.rename
@@ -161,7 +160,7 @@ def test_what_was_confirmed_before_a_backup_begins_is_in_it_whoever_else_writes(
             assert not library.verify()
 
 
-def _while_writing(folder: Path, prefix: str, work: Callable[[], object]) -> Path:
+def _while_writing(folder: Path, prefix: str, work: Callable[[], Path]) -> Path:
     code = (ROOT / "tests" / "support" / "adding_child.py").as_posix()
     child = subprocess.Popen(
         [sys.executable, code, str(folder), prefix, "", ""],
@@ -171,7 +170,7 @@ def _while_writing(folder: Path, prefix: str, work: Callable[[], object]) -> Pat
     assert child.stdout is not None
     assert re.match(rb"added ", child.stdout.readline())
     try:
-        return work().file  # type: ignore[attr-defined,no-any-return]
+        return work()
     finally:
         child.send_signal(signal.SIGKILL)
         child.stdout.read()

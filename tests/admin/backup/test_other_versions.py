@@ -68,7 +68,7 @@ def test_a_backup_of_the_version_before_is_restored_and_brought_up_to_date(tmp_p
         many(library)
         document = fill(library, "more")
         of_the_version_before(library)
-    world.restore(world.backup().file, str(tmp_path / "other"))
+    world.restore(world.backup(), str(tmp_path / "other"))
     with Library(tmp_path / "other" / "workspaces" / "default", HashEmbedder()) as restored:
         assert restored.documents.get(document.id) == document and restored.conversations.all() == []
         restored.conversations.create("new")
@@ -94,7 +94,7 @@ def test_they_run_as_they_stand_and_end_where_they_began(
     shutil.copytree(sample_data, tmp_path / "data")
     monkeypatch.setenv("CRAG_DATA", "data")
     monkeypatch.delenv("CRAG_DATABASE_URL", raising=False)
-    assert len(commands()) == 10
+    assert len(commands()) == 8
     with contextlib.chdir(tmp_path):
         for command in commands():
             assert main(command, local_models.engine) == 0, (command, capsys.readouterr().err)

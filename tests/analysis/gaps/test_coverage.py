@@ -58,7 +58,7 @@ def test_a_question_without_an_answer_is_a_gap_whatever_the_action_here_and_on_m
     assert figures.gaps(runs) == 1
     now = datetime.now(UTC)
     assert [run.run_id for run in behind("gaps|", choose_runs(runs, Choice(), now))] == [asked.run_id]
-    ask(engine, OTHER, lower=0.01, web_on=(), where="pages > 1")
+    ask(engine, OTHER, lower=0.01, web_on=(), where={"pages": {">": 1}})
     assert len(found(engine)) == 1
 
 

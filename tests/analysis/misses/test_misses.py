@@ -47,9 +47,9 @@ def test_a_page_beyond_k_has_its_ranks_and_the_k_that_brings_it(engine: Engine) 
 
 def test_a_filter_that_left_the_document_out_is_named(engine: Engine) -> None:
     add_document(engine, "other.pdf", ["Hiring took ninety days in 2018."])
-    miss = explain(engine, ask(engine, where='name == "other.pdf"'), HIRING)
+    miss = explain(engine, ask(engine, where={"name": "other.pdf"}), HIRING)
     assert miss.stage == "excluded" and "other.pdf" in miss_sentence(miss)
-    assert miss.change is not None and not miss.change.certain and miss.change.settings["where"] == ""
+    assert miss.change is not None and not miss.change.certain and miss.change.settings["where"] == {}
 
 
 def test_an_action_without_documents_is_why_and_the_threshold_that_turns_it_is_found(

@@ -204,9 +204,9 @@ def test_any_strategy_and_any_retriever(engine: Engine, evaluator: ScriptedEvalu
     store.add_texts(["Hiring took seventy days in 2019."], [{"source": "store.pdf", "tenant": "acme"}])
     state = asked(agent_of(model, CragMiddleware(engine, "joint", "acme", retriever=store)))
     assert "seventy" in model.system() and state["crag"]["sources"][0]["source"] == "store.pdf"
-    narrow = CragMiddleware(engine, "paper", "acme", {"k": 1, "where": "confidence > 0.99"})
+    narrow = CragMiddleware(engine, "paper", "acme", {"k": 1, "where": {"confidence": {">": 0.99}}})
     assert len(asked(agent_of(model, narrow))["crag"]["scores"]) == 1
-    for wrong in ({"k": 0}, {"no_such": 1}, {"where": "((("}):
+    for wrong in ({"k": 0}, {"no_such": 1}, {"where": {"confidence": {"$gt": 1}}}):
         with pytest.raises(SettingsError):
             CragMiddleware(engine, settings=wrong)
     with pytest.raises(SettingsError, match="no strategy"):

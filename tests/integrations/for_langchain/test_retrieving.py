@@ -177,7 +177,7 @@ def test_a_store_that_fails_is_named(engine: Engine) -> None:
 def test_what_can_t_be_a_source_is_said_when_it_is_made(engine: Engine) -> None:
     with pytest.raises(SettingsError, match="no vector store"):
         CragRetriever(engine=engine, source=object())
-    filtered = strategy("balanced").settings.changed(where="verified")
+    filtered = strategy("balanced").settings.changed(where={"verified": True})
     with pytest.raises(SettingsError, match="filters the library"):
         CragRetriever(engine=engine, source=FixedRetriever(chunks=[]), settings=filtered).invoke(QUESTION)
 

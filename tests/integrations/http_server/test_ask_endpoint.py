@@ -77,9 +77,9 @@ def test_a_question_follows_on_a_run_and_is_asked_of_some_documents_alone(
     then = ask(client, question="And in 2018?", after=first["run_id"])
     assert then["asked_as"] == "And in 2018? (How many people did the agency hire?)"
     assert then["after"] == first["run_id"]
-    only = ask(client, documents=["report.pdf"], where="pages > 1")
+    only = ask(client, documents=["report.pdf"], where={"pages": {">": 1}})
     assert only["asked_of"]["documents"] == ["report.pdf"]
-    assert "pages > 1" in only["settings"]["where"]
+    assert only["settings"]["where"]["pages"] == {">": 1}
     assert served.engine.library("alpha").runs.trace(only["run_id"]).via == "http"
 
 
@@ -99,8 +99,9 @@ def test_a_failure_is_an_event_of_the_run_where_it_is_streamed_and_else_an_error
         ({"question": 7}, 422, "invalid_field", "question"),
         ({"strategy": "best"}, 400, "unknown_strategy", "strategy"),
         ({"settings": {"lower": 0.9}}, 400, "invalid_setting", "settings"),
-        ({"where": "verified and ("}, 400, "invalid_setting", "settings"),
-        ({"where": "color = red"}, 400, "invalid_input", None),
+        ({"where": {"verified": {"$eq": True}}}, 400, "invalid_setting", "settings"),
+        ({"where": "verified"}, 422, "invalid_field", "where"),
+        ({"where": {"color": "red"}}, 400, "invalid_input", None),
         ({"workspace": "beta"}, 422, "invalid_field", "workspace"),
         ({"after": "no such run"}, 404, "not_found", "after"),
         ({"documents": ["report.pdf", "../../etc"]}, 404, "not_found", "documents.1"),

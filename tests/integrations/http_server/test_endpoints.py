@@ -43,7 +43,7 @@ def test_embeddings_are_the_models_own_in_both_encodings(client: TestClient) -> 
 def test_search_finds_chunks_of_the_tokens_own_workspace(client: TestClient) -> None:
     found = client.post("/v1/search", json={"query": "retirement claims", "k": 2}).json()["data"]
     assert [each["rank"] for each in found] == [1, 2] and found[0]["text"] == TEXTS[1]
-    none = client.post("/v1/search", json={"query": "retirement claims", "where": "confidence < 0.5"})
+    none = client.post("/v1/search", json={"query": "retirement claims", "where": {"confidence": {"<": 0.5}}})
     assert none.status_code == 400 and "meets the filter" in none.json()["error"]["message"]
     empty = client.post("/v1/search", json={"query": "retirement claims"}, headers=AS_BETA)
     assert empty.status_code == 422 and empty.json()["error"]["code"] == "empty_library"

@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from collections.abc import AsyncIterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -13,30 +12,9 @@ from starlette.types import Message
 from crag.admin.access import Access, Caller
 from crag.engine import Engine
 from crag.integrations.http.app import app
-from crag.integrations.http.serving import HttpCall, Limits, RequestLimit, ServerState
-from crag.runtime.slow_clients import RefusedError
+from crag.integrations.http.serving import HttpCall, Limits, ServerState
 
 ONE, TWO = Caller(number=1, workspace="alpha"), Caller(number=2, workspace="beta")
-
-
-def test_requests_are_counted_by_token_and_nobody_takes_the_part_of_another() -> None:
-    limit, three = RequestLimit(Limits(at_once=2, waiting=4, each=4), callers=2), Caller(number=3, workspace="beta")
-
-    def refused(caller: Caller) -> int:
-        with pytest.raises(RefusedError) as caught, limit.hold(caller):
-            pass
-        assert int(caught.value.headers["Retry-After"]) >= 1
-        return caught.value.status
-
-    with ExitStack() as here:
-        for _ in range(4):
-            here.enter_context(limit.hold(ONE))
-        assert refused(ONE) == 429
-        for _ in range(3):
-            here.enter_context(limit.hold(TWO))
-        assert refused(TWO) == 503
-    with limit.hold(three):
-        pass
 
 
 def _request(messages: AsyncIterator[Message], headers: dict[str, str] | None = None) -> Request:

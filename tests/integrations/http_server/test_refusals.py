@@ -82,7 +82,7 @@ def test_other_requests_that_cant_be_answered(client: TestClient) -> None:
         (415, client.post("/v1/rerank", content=b"{}", headers={**JSON, "Content-Encoding": "gzip"})),
         (404, client.post("/v1/rerank", json={**RERANK, "model": "rerank-v3.5"})),
         (404, client.post("/v1/embeddings", json={"input": "a", "model": "text-embedding-3-small"})),
-        (400, client.post("/v1/search", json={"query": "a", "where": "name ==== 3"})),
+        (400, client.post("/v1/search", json={"query": "a", "where": {"name": {"~": 3}}})),
         (400, client.post("/v1/search", json={"query": "  "})),
         (415, client.post("/v1/documents", content=b"%PDF-1.4", headers={"Content-Type": "application/pdf"})),
         (404, client.get("/v1/nothing")),

@@ -2,15 +2,18 @@
 
 import asyncio
 import json
+from functools import partial
 from typing import Any
 
+import pytest
 from starlette.types import Message
 
 from crag.admin.access import Access
 from crag.engine import Engine
+from crag.integrations.http import serving
 from crag.integrations.http.app import app
 from crag.integrations.http.serving import Limits
-from crag.runtime.slow_clients import Pace
+from crag.runtime.slow_clients import drop_when_unread
 from tests.support.http_server import OTHER, TOKEN
 
 
@@ -58,29 +61,13 @@ def test_a_stream_that_is_not_read_holds_no_turn(engine: Engine) -> None:
     asyncio.run(scenario())
 
 
-def test_a_stream_that_is_never_read_ends(engine: Engine) -> None:
+def test_a_stream_that_is_never_read_ends(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "drop_when_unread", partial(drop_when_unread, seconds=0.01))
+
     async def scenario() -> None:
-        application = app(engine, Access([(TOKEN, "alpha")]), Limits(pace=Pace(unread=0.01)))
+        application = app(engine, Access([(TOKEN, "alpha")]), Limits())
         asked = {"question": "Who is hired?", "stream": True}
         await asyncio.wait_for(posted(application, TOKEN, "/v1/ask", asked, asyncio.Event()), 60)
         await application.state.serving.work.ended()
-
-    asyncio.run(scenario())
-
-
-def test_a_token_has_its_own_part_of_the_bodies_in_memory(engine: Engine) -> None:
-    """Two tokens, bodies of 1,000 bytes, and room for 1,500: one that is not read yet counts by what has come of it."""
-    limits = Limits(json_bytes=1_000, bodies_bytes=1_500)
-
-    async def scenario() -> None:
-        application = app(engine, Access([(TOKEN, "alpha"), (OTHER, "beta")]), limits)
-        serving = application.state.serving
-        with serving.bodies.borrow(1) as hold:
-            assert hold(1_500)
-            body = {"query": "q", "documents": ["a" * 800]}
-            assert await posted(application, TOKEN, "/v1/rerank", body, None) == 429
-            assert await posted(application, OTHER, "/v1/rerank", body, None) == 200
-        assert await posted(application, TOKEN, "/v1/rerank", body, None) == 200
-        await serving.work.ended()
 
     asyncio.run(scenario())

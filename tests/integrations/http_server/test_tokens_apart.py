@@ -61,14 +61,14 @@ def test_with_the_token_of_another_nothing_of_a_workspace_is_read_or_changed(
                 {},
                 {"documents": [document]},
                 {"after": run},
-                {"where": f'id = "{document}"'},
+                {"where": {"id": document}},
                 {"stream": True},
             )
         ],
         "POST /v1/search": [
             other.post("/v1/search", json={"query": QUESTION, "k": 100, "mode": mode, **more})
             for mode in ("hybrid", "dense", "bm25")
-            for more in ({}, {"where": f'id = "{document}"'}, {"where": 'name != "rostock.txt"'})
+            for more in ({}, {"where": {"id": document}}, {"where": {"name": {"!=": "rostock.txt"}}})
         ],
         "POST /v1/chat/completions": [
             other.post(

@@ -1,8 +1,8 @@
-"""What the tokens of one server share over HTTP: bodies and sessions of one never shut out another."""
+"""What the tokens of one server share over HTTP: places for sessions, and no session."""
 
 import asyncio
-import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,8 +17,8 @@ from crag.admin.access import Access, Arrivals
 from crag.engine import Engine
 from crag.integrations.mcp import server
 from crag.integrations.mcp.request import ServerConfig
-from crag.integrations.mcp.server import BODY, Gate, LibraryServer, app
-from crag.runtime.slow_clients import Pace
+from crag.integrations.mcp.server import Gate, LibraryServer, app
+from crag.runtime.slow_clients import drop_when_unread
 
 ALICE, BOB = "a-token-of-alice-0001", "a-token-of-bob-00002"
 ACCESS = Access([(ALICE, "default"), (BOB, "other")])
@@ -39,85 +39,11 @@ async def reading(scope: Scope, receive: Receive, send: Send) -> None:
     await Response("read")(scope, receive, send)
 
 
-async def asked(front: Gate, token: str, parts: list[bytes], announced: int, last: asyncio.Event) -> tuple[int, str]:
-    """Status and text of the reply to a body that comes in parts; the last one when the event is set."""
-    coming, status, text = iter(parts), 0, b""
-    headers = [(b"authorization", f"Bearer {token}".encode()), (b"content-length", str(announced).encode()), *MODERN]
-
-    async def receive() -> Message:
-        if (part := next(coming, None)) is not None:
-            return {"type": "http.request", "body": part, "more_body": True}
-        await last.wait()
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: Message) -> None:
-        nonlocal status, text
-        status, text = message.get("status", status), text + message.get("body", b"")
-
-    await front({"type": "http", "method": "POST", "path": "/mcp", "headers": headers}, receive, send)
-    return status, text.decode()
-
-
-async def settle() -> None:
-    """Every task waits for its body by now."""
-    for _ in range(50):
-        await asyncio.sleep(0)
-
-
-def test_bodies_count_by_what_has_come_and_only_for_the_token_that_sends_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "BODIES", 4 * BODY)
+def test_a_reply_that_is_never_read_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "drop_when_unread", partial(drop_when_unread, seconds=0.01))
 
     async def scenario() -> None:
         front = Gate(reading, ACCESS, Arrivals(lambda *_, **__: None))
-        never, at_once, large = asyncio.Event(), asyncio.Event(), bytes(BODY)
-        at_once.set()
-        assert (await asked(front, ALICE, [b"{}"], 2, at_once))[0] == 200, "the audit log knows the token from now on"
-        announced = [asyncio.create_task(asked(front, ALICE, [b"{"], BODY, never)) for _ in range(20)]
-        await settle()
-        assert (await asked(front, ALICE, [large], BODY, at_once))[0] == 200, "what is announced takes no room"
-        sent = [asyncio.create_task(asked(front, ALICE, [large], BODY, never)) for _ in range(3)]
-        await settle()
-        status, text = await asked(front, ALICE, [large], BODY, at_once)
-        assert status == 429 and "too many bytes" in json.loads(text)["error"]["message"]
-        for _ in range(3):
-            assert (await asked(front, BOB, [large], BODY, at_once))[0] == 200
-        assert not any(task.done() for task in (*announced, *sent))
-        never.set()
-        assert {status for status, _ in await asyncio.gather(*announced, *sent)} == {200}
-
-    asyncio.run(scenario())
-
-
-def test_one_token_s_messages_never_take_all_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "REQUESTS", 4)
-
-    async def scenario() -> None:
-        front = Gate(reading, ACCESS, Arrivals(lambda *_, **__: None))
-        never, at_once = asyncio.Event(), asyncio.Event()
-        at_once.set()
-        assert (await asked(front, ALICE, [b"{}"], 2, at_once))[0] == 200
-        drips = [asyncio.create_task(asked(front, ALICE, [b"{"], 100, never)) for _ in range(4)]
-        await settle()
-        assert (await asked(front, ALICE, [b"{}"], 2, at_once))[0] == 429
-        assert (await asked(front, BOB, [b"{}"], 2, at_once))[0] == 200
-        never.set()
-        assert {status for status, _ in await asyncio.gather(*drips)} == {200}
-
-    asyncio.run(scenario())
-
-
-def test_a_body_that_drips_ends_as_an_error_of_the_protocol() -> None:
-    async def scenario() -> None:
-        front = Gate(reading, ACCESS, Arrivals(lambda *_, **__: None), Pace(still=0.01))
-        status, text = await asked(front, ALICE, [b"{"] * 9, 100, asyncio.Event())
-        assert status == 408 and "did not come in time" in json.loads(text)["error"]["message"]
-
-    asyncio.run(scenario())
-
-
-def test_a_reply_that_is_never_read_ends() -> None:
-    async def scenario() -> None:
-        front = Gate(reading, ACCESS, Arrivals(lambda *_, **__: None), Pace(unread=0.01))
         headers = [(b"authorization", f"Bearer {ALICE}".encode()), *MODERN]
 
         async def receive() -> Message:
@@ -134,9 +60,8 @@ def test_a_reply_that_is_never_read_ends() -> None:
 
 @pytest.fixture
 def client(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
-    """Of a server with two sessions for each of two tokens."""
+    """Of a server with two tokens and four sessions."""
     monkeypatch.setattr(server, "SESSIONS", 4)
-    monkeypatch.setattr(server, "LEAST_SESSIONS", 1)
     with TestClient(app(LibraryServer(ServerConfig(engine=engine, workspace=None, tokens=2)), ACCESS)) as made:
         made.headers["accept"] = "application/json, text/event-stream"
         yield made
@@ -153,14 +78,13 @@ def opened(client: TestClient, token: str) -> str:
     return str(began.headers["mcp-session-id"])
 
 
-def test_a_token_opens_no_more_sessions_than_its_part_and_takes_none_of_another(client: TestClient) -> None:
-    first, second = opened(client, ALICE), opened(client, ALICE)
+def test_sessions_are_counted_and_each_is_known_to_its_own_token_alone(client: TestClient) -> None:
+    hers, his = [opened(client, ALICE) for _ in range(3)], opened(client, BOB)
     refused = sent(client, START, ALICE)
     assert refused.status_code == 503 and "sessions" in refused.json()["error"]["message"]
-    his = [opened(client, BOB) for _ in range(2)]
-    assert [sent(client, LIST, ALICE, each).status_code for each in (first, second)] == [200, 200]
-    assert [sent(client, LIST, BOB, each).status_code for each in his] == [200, 200]
-    assert sent(client, LIST, BOB, first).status_code == 404, "a session is known to its own token alone"
+    assert [sent(client, LIST, ALICE, each).status_code for each in hers] == [200] * 3
+    assert sent(client, LIST, BOB, his).status_code == 200
+    assert sent(client, LIST, BOB, hers[0]).status_code == sent(client, LIST, ALICE, his).status_code == 404
 
 
 def test_sessions_that_ended_and_requests_that_open_none_take_no_place(client: TestClient) -> None:

@@ -134,14 +134,11 @@ def test_documents_are_listed_filtered_and_read_page_by_page(engine: Engine) -> 
     async def inside(client: Client) -> None:
         first = record(await client.call_tool("documents", {"limit": 1}))
         assert first["total"] >= 2 and first["next_offset"] == 1 and first["documents"][0]["name"] == "report.pdf"
-        found = record(await client.call_tool("documents", {"containing": "BRIDGE", "where": "pages = 2"}))
+        found = record(await client.call_tool("documents", {"containing": "BRIDGE", "where": {"pages": 2}}))
         (bridge,) = found["documents"]
         assert bridge["fields"]["pages"] == 2 and "path" not in bridge
         whole = (await client.read_resource(bridge["uri"])).contents[0].text  # type: ignore[union-attr]
         assert whole.index("painted green") < whole.index("The bridge is long.")
-        listed = await client.list_resources()
-        assert str(listed.resources[0].uri) == "crag://documents"
-        assert bridge["uri"] in [str(each.uri) for each in listed.resources]
         again = (await client.read_resource("crag://documents?offset=1")).contents[0].text  # type: ignore[union-attr]
         assert json.loads(again)["documents"][0]["name"] == "bridge.pdf"
         assert len((await client.list_resource_templates()).resource_templates) == 4
@@ -240,7 +237,7 @@ def test_read_only_nobody_adds_and_the_tools_say_what_they_do(engine: Engine) ->
         ("ask", {"question": "x" * 2001}, "question: String should have at most 2000 characters."),
         ("ask", {"question": HIRED, "strategy": "nope"}, "There is no strategy 'nope'."),
         ("ask", {"question": HIRED, "after": "nope"}, "There is no run nope"),
-        ("ask", {"question": HIRED, "where": "and and"}, "Write it like"),
+        ("ask", {"question": HIRED, "where": {"pages": {"~": 2}}}, "It may be"),
         ("search", {"question": "a", "kk": 1}, "search takes no argument kk."),
         ("search", {"question": "a", "documents": ["secret\x1b[0m"]}, "There is no document called secret[0m."),
         ("grade", {"question": "a", "texts": []}, "texts: Tuple should have at least 1 item"),
@@ -262,8 +259,6 @@ def test_what_is_no_request_is_an_error_of_the_protocol(engine: Engine) -> None:
         for uri in ("crag://documents/abcdef", "crag://runs/nope", "file:///etc/passwd", "crag://documents?offset=x"):
             with pytest.raises(MCPError, match=r"There is no (document|run|such resource)|Unknown resource"):
                 await client.read_resource(uri)
-        with pytest.raises(MCPError, match="no list of this server"):
-            await client.list_resources(cursor="-1")
         with pytest.raises(MCPError):
             await client.get_prompt("answer_from_documents", {})
 
@@ -345,6 +340,6 @@ def test_without_a_token_where_tokens_are_asked_for_there_is_no_workspace(engine
 
     async def inside(client: Client) -> None:
         with pytest.raises(MCPError, match="A valid token is needed"):
-            await client.list_resources()
+            await client.call_tool("documents", {})
 
     served(ServerConfig(engine=engine, workspace=None), inside)

@@ -14,8 +14,8 @@ def test_entries_replace_add_and_take_away() -> None:
     assert prices["gpt-4o"] == Price(1, 2)
     assert prices["llama3.1:8b"] == Price()
     assert prices["other-web"] == Price(call=0.01)
-    assert "tavily" not in prices
-    assert prices["gpt-4o-mini"] == PRICES["gpt-4o-mini"]
+    assert prices["tavily"] is None and price_of("", "tavily", prices) is None
+    assert prices["brave"] == PRICES["brave"] == Price(call=0.005)
 
 
 @pytest.mark.parametrize(
@@ -46,12 +46,14 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_characters=","), min_size=1
 
 
 @given(
-    st.dictionaries(NAMES | st.sampled_from(sorted(PRICES)), st.builds(Price, NUMBERS, NUMBERS, NUMBERS), max_size=5),
+    st.dictionaries(
+        NAMES | st.sampled_from(sorted(PRICES)), st.none() | st.builds(Price, NUMBERS, NUMBERS, NUMBERS), max_size=5
+    ),
     st.sets(st.sampled_from(sorted(PRICES))),
 )
-def test_what_is_written_reads_as_it_was(own: dict[str, Price], gone: set[str]) -> None:
+def test_what_is_written_reads_as_it_was(own: dict[str, Price | None], gone: set[str]) -> None:
     prices = {name: price for name, price in {**PRICES, **own}.items() if name not in gone}
-    assert table(format_prices(prices)) == prices
+    assert table(format_prices(prices)) == {**dict.fromkeys(PRICES), **prices}
 
 
 @pytest.mark.parametrize("name", ["", " ", "a,b", " padded"])
@@ -60,15 +62,25 @@ def test_a_name_that_could_not_be_read_again_is_not_written(name: str) -> None:
         format_prices({name: Price(1, 1)})
 
 
-def test_a_dated_state_of_a_model_has_the_model_s_price() -> None:
-    assert price_of("gpt-4o-2024-08-06", "openai", PRICES) == PRICES["gpt-4o"]
-    assert price_of("gpt-4o-mini-2024-07-18", "openai", PRICES) == PRICES["gpt-4o-mini"]
-    assert price_of("gpt-5-latest", "openai", PRICES) == PRICES["gpt-5"]
+@pytest.mark.parametrize(
+    ("model", "price"),
+    [
+        ("gpt-4o", Price(2.5, 10)),
+        ("gpt-4o-2024-08-06", Price(2.5, 10)),
+        ("gpt-4o-mini-2024-07-18", Price(0.15, 0.6)),
+        ("gpt-6-sol", Price(2, 10)),
+        ("text-embedding-3-large", Price(0.13)),
+    ],
+)
+def test_a_model_that_has_no_price_of_its_own_has_the_list_s(model: str, price: Price) -> None:
+    assert price_of(model, "openai", PRICES) == price
+    assert price_of(model, "openai", {model: Price(1, 2)}) == Price(1, 2)
+    assert price_of(model, "openai", {model: None}) is None
 
 
-@pytest.mark.parametrize("model", ["gpt-5-pro", "gpt-4o-realtime-preview", "gpt-4", "llama3", "gpt-4o-2024-08-06-x"])
+@pytest.mark.parametrize("model", ["llama3.1:8b", "gpt-4o-custom", "gpt-4o-2024-08-06-x", "", "x" * 100_000])
 def test_another_model_s_price_is_not_guessed_from_its_name(model: str) -> None:
-    assert price_of(model, "openai", PRICES) is None
+    assert price_of(model, "openai-compatible", PRICES) is None
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,0 @@
-"""The filter language over document fields: grammar, clauses, scope."""
