@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import Field
 
 from crag.analysis.causes import AnswerWithout, GradeExplanation, Occlusion, OtherRun
-from crag.analysis.funnel import Followed, Funnel
-from crag.analysis.misses import Fate, Miss, Stage
+from crag.analysis.stages.funnel import Followed, Funnel
+from crag.analysis.stages.miss import Fate, Miss, Stage
 from crag.analysis.whatif.whatif import Move, Without
 from crag.core.types import Action, Chunk
 from crag.export.records import Record
@@ -44,7 +44,7 @@ class FateRecord(Record):
             by_words=fate.ranks.words,
             together=fate.ranks.together,
             rank=fate.rank,
-            score=fate.grade.score if fate.grade is not None else None,
+            score=fate.score,
             strips=len(fate.strips),
             kept=sum(strip.kept for strip in fate.strips),
         )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from crag.analysis.evaluate import Evaluation
-from crag.analysis.funnel import STEPS, Followed, Funnel, LeftOut, Step
 from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.results import STEP_SECONDS, Difference
+from crag.analysis.stages.funnel import STEPS, Followed, Funnel, LeftOut, Step
 from crag.core.model_ids import name_in_sentence
 from crag.messages.explanations import change_sentence, miss_sentence, setting_text
 from crag.messages.wording import stored_sentence

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from crag.analysis.misses import Wanted, explain_miss
+from crag.analysis.stages.miss import Wanted, explain_miss
 from crag.core import events as ev
 from crag.core import strategies
 from crag.core.errors import CancelledError, CragError
