@@ -21,8 +21,8 @@ from prometheus_client.exposition import choose_encoder
 
 import crag
 from crag.admin.access import digest_bearer, digest_token
-from crag.analysis.monitoring.figures import facts_of
 from crag.analysis.monitoring.health import Health
+from crag.analysis.monitoring.reading import facts_of
 from crag.core.errors import CragError
 from crag.core.runfacts import RunFacts
 from crag.core.trace import Trace
