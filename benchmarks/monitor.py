@@ -27,7 +27,7 @@ import numpy as np
 from sqlalchemy import insert
 
 from benchmarks.replay_week import NoEmbedder
-from crag.analysis.monitoring.figures import MEASURES, Choice
+from crag.analysis.monitoring.figures import Choice
 from crag.analysis.monitoring.reading import RunFactsCache
 from crag.core.runfacts import RunFacts
 from crag.core.strategies import STRATEGIES
@@ -39,6 +39,7 @@ from crag.storage import runs as stored_runs
 from crag.storage.library import Library
 from crag.storage.tables import runs
 from crag.testing.fakes import chunk_of
+from ui.monitor import tables
 from ui.monitor.stored import _board
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -122,12 +123,11 @@ def fill(library: Library, count: int, now: datetime, random: np.random.Generato
 
 
 def figures(runs: Sequence[RunFacts], choice: Choice, hour: datetime) -> None:
-    """Work out every figure of every group."""
+    """Work out the figures of the page's tables, which are those of its charts too."""
     found = _board.__wrapped__(runs, (), choice, (), hour).found
-    for groups in found.groups.values():
-        for group in groups.values():
-            for measure in MEASURES:
-                group[measure]
+    for kind in ("time", "week", "strategy"):
+        tables.of_groups(found.groups[kind].values(), kind, "", str)
+    tables.of_scores(found), tables.of_latency(found)
 
 
 def timed(work: Callable[[], Any]) -> float:
