@@ -157,7 +157,7 @@ def _graded(hit: RetrievedChunk, grade: Grade | None) -> Graded:
 
 def _evidence(strip: Strip, trace: Trace) -> Evidence:
     found = trace.sources[strip.source_id]
-    known = StripRecord.of(strip, found).model_dump()
+    known = asdict(StripRecord.of(strip, found))
     safe = {"source": line(known["source"]), "place": known["place"] or "", "text": quote_for_model(strip.text)}
     return Evidence.model_validate(
         {**known, **safe, "url": found.url or None, "uri": _page_uri(strip.source_id, trace)}
