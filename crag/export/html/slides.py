@@ -1,32 +1,27 @@
-"""A run presented, for a projector: a slide a step, with one sentence and one picture; in the app and in exports."""
+"""A run presented, for a projector: its parts one at a time, each under one sentence; in the app and in exports."""
 
 from __future__ import annotations
 
 import base64
 import io
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import assert_never
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from PIL import Image
 
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
-from crag.core.trace import Round, Trace
-from crag.core.types import Action, Chunk, Citation, Document, Rect, RetrievedChunk, ShortAnswer, Strip, WebPage
+from crag.core.trace import Trace
+from crag.core.types import Action, Chunk, Citation, Decision, Document, Rect, ShortAnswer, Strip
+from crag.export.html import answer, evidence, words
 from crag.export.html import elements as h
-from crag.export.html import evidence, words
 from crag.export.html.elements import Html
 from crag.export.html.passage import Passage, View, draw_passage
 from crag.export.html.safe_text import excerpt, site
-from crag.export.markdown import handed_over
-from crag.generation.citations import MARK, with_found
 from crag.ingest.reader import render_page
-from crag.messages.answers import calculation_text, check_sentence, conflict_sentences
-from crag.messages.slide_sentences import describe_slide, outcomes
-from crag.messages.slides import Kind, Slide, build_slides, shown_sources, sift_strips, thresholds, used_pages
-from crag.messages.wording import context_text
+from crag.messages import slides as sentences
+from crag.messages.wording import context_text, decision_sentence
 from crag.storage.library import Library
 from crag.text.formats import format_score
 
@@ -119,28 +114,12 @@ def cut(png: bytes, rects: Sequence[Rect]) -> bytes:
     return made.getvalue()
 
 
-STEP: dict[Kind, str] = {
-    "question": "Question",
-    "rephrased": "Rewrite",
-    "found": "Retrieve",
-    "graded": "Evaluate",
-    "action": "Action",
-    "kept": "Refine",
-    "web": "Search",
-    "answer": "Answer",
-    "source": "Source",
-    "checked": "Verify",
-    "handed": "Hand over",
-    "ended": "End",
-}
-_ROWS = 7
-"""The most chunks, pages or sentences in one picture: what can be read from afar."""
 _REASONS = 5
-"""The most where each has a reason of its own."""
-_CLOSING = tuple(".,;:!?")
-"""What must not stand on the next line without the mark before it."""
-_LONG_QUESTION, _LONG_ANSWER, _LONGEST_ANSWER = 140, 420, 1800
-"""Characters from which on a text is set smaller, and after which an answer is cut off."""
+"""The most reasons in one picture: what can be read from afar."""
+_LONG_QUESTION = 140
+"""Characters from which on a question is set smaller."""
+_MOST_SOURCES = 3
+"""At most this many cited places are shown."""
 
 Pictures = Mapping[int, bytes]
 """A WebP image of the cited place, by the number of the citation."""
@@ -164,11 +143,48 @@ class DrawnSlide:
 
 def show_slides(trace: Trace, pictures: Pictures, *, name: str, app: bool = False) -> Html:
     """All slides of a run, as `show_drawn` has it."""
-    slides = [
-        DrawnSlide(step=STEP[slide.kind], says=describe_slide(slide, trace), picture=picture(slide, trace, pictures))
-        for slide in build_slides(trace)
-    ]
-    return show_drawn(slides, "The run, step by step", trace.meant, name=name, app=app)
+    return show_drawn(list(run_slides(trace, pictures)), "The run, step by step", trace.meant, name=name, app=app)
+
+
+def run_slides(trace: Trace, pictures: Pictures) -> Iterator[DrawnSlide]:
+    """A run as far as it came, in its order: the parts of its page, as each was when its step ended."""
+    yield DrawnSlide(step="Question", says=sentences.question_sentence(trace), picture=_question(trace))
+    for number, here in enumerate(trace.rounds, 1):
+        moment = replace(trace, rounds=trace.rounds[:number], strips={})
+        drawn = evidence.chunks(moment, View.of(moment))
+        step = "Evaluate" if here.made else "Retrieve"
+        yield DrawnSlide(step=step, says=sentences.chunks_sentence(moment), picture=drawn)
+        if here.decision:
+            drawn = _action(trace, here.decision)
+            yield DrawnSlide(step="Action", says=decision_sentence(here.decision), picture=drawn)
+    if strips := sift_strips(trace):
+        yield DrawnSlide(step="Refine", says=sentences.kept_sentence(strips), picture=_kept(trace, strips))
+    if trace.searches:
+        drawn = evidence.web(trace, View.of(trace))
+        yield DrawnSlide(step="Search", says=sentences.web_sentence(trace), picture=drawn)
+    if trace.answer or trace.handed_over:
+        step = "Answer" if trace.answer else "Hand over"
+        yield DrawnSlide(step=step, says=sentences.answer_sentence(trace), picture=answer.answer(trace))
+    for citation in shown_sources(trace):
+        drawn = _source(citation, pictures)
+        yield DrawnSlide(step="Source", says=sentences.source_sentence(citation), picture=drawn)
+    if trace.failure or trace.cancelled:
+        said = trace.failure.remedy if trace.failure else "What was found until then was shown."
+        yield DrawnSlide(step="End", says=sentences.end_sentence(trace), picture=h.p("of")[said])
+
+
+def sift_strips(trace: Trace) -> tuple[Strip, ...]:
+    """The strips of the library's chunks, kept and dropped; none where texts were taken as they are."""
+    strips = [strip for strip in trace.all_strips if strip.origin == "internal"]
+    return () if all(strip.why == "whole" for strip in strips) else tuple(strips)
+
+
+def shown_sources(trace: Trace) -> tuple[Citation, ...]:
+    """The first citations, one of each place: two on the same page make one picture."""
+    places: dict[tuple[str, object], Citation] = {}
+    for citation in trace.answer.citations if trace.answer else ():
+        places.setdefault((citation.source, citation.page or citation.source_id), citation)
+    return tuple(places.values())[:_MOST_SOURCES]
 
 
 def show_drawn(slides: Sequence[DrawnSlide], label: str, topic: str, *, name: str, app: bool = False) -> Html:
@@ -215,43 +231,13 @@ def list_reasons(rows: Sequence[tuple[str, str]], noun: str) -> Html:
         h.li[h.span("rank")[number], h.span("what")[h.span("name")[what], h.span("peek")[excerpt(why, 320)]]]
         for number, (what, why) in enumerate(rows[:_REASONS], 1)
     ]
-    return h.fragment(h.ul("rows reasons")[drawn], _more(len(rows), noun, _REASONS))
+    more = h.p("key")[f"and {words.count(len(rows) - _REASONS, noun)} more"] if len(rows) > _REASONS else ""
+    return h.fragment(h.ul("rows reasons")[drawn], more)
 
 
 def opener(name: str) -> Html:
     """The button of an exported page that begins the presentation of this name; there only where scripts run."""
     return h.button(type="button", data_present=name, hidden="hidden")["Present"]
-
-
-def picture(slide: Slide, trace: Trace, pictures: Pictures) -> Html:
-    """What a slide shows below its sentence. `pictures`: the cited places, where they are at hand."""
-    match slide.kind:
-        case "question":
-            return _question(trace)
-        case "rephrased":
-            return _query(trace.meant, trace.rounds[slide.place].query)
-        case "found":
-            return _found(trace.rounds[slide.place].chunks)
-        case "graded":
-            return _graded(trace, trace.rounds[slide.place])
-        case "action":
-            return _action(trace, trace.rounds[slide.place])
-        case "kept":
-            return _kept(trace)
-        case "web":
-            return _web(trace, slide.place)
-        case "answer":
-            return _answer(trace)
-        case "source":
-            return _source(trace, next(each for each in shown_sources(trace) if each.number == slide.place), pictures)
-        case "checked":
-            return _checked(trace)
-        case "handed":
-            return _handed(trace)
-        case "ended":
-            return h.p("of")[trace.failure.remedy if trace.failure else "What was found until then was shown."]
-        case _:
-            assert_never(slide.kind)
 
 
 def _question(trace: Trace) -> Html:
@@ -263,67 +249,14 @@ def _question(trace: Trace) -> Html:
     return h.fragment(trace.standalone and h.p("of typed")[above], asked)
 
 
-def _query(question: str, query: str) -> Html:
-    return h.fragment(
-        h.span("query")[h.small["The question"], question],
-        h.span("query")[h.small["What is searched for"], query],
-    )
-
-
-def _found(chunks: Sequence[RetrievedChunk]) -> Html:
-    rows = [
-        h.li[h.span("rank")[found.rank], h.span("what")[_named(found), h.span("peek")[excerpt(found.chunk.text, 150)]]]
-        for found in chunks[:_ROWS]
-    ]
-    return h.fragment(h.ul("rows")[rows], _more(len(chunks), "passage"))
-
-
-def _named(found: RetrievedChunk, *marks: object) -> Html:
-    return h.span("name")[marks, f"{words.place(found.chunk)}  {found.chunk.source}"]
-
-
-def _more(number: int, noun: str, shown: int = _ROWS) -> Html:
-    return h.p("key")[f"and {words.count(number - shown, noun)} more"] if number > shown else Html()
-
-
-def _graded(trace: Trace, here: Round) -> Html:
-    upper, lower = thresholds(trace, here)
-    view = View(upper=upper, lower=lower)
-    if here.joint is not None and not here.grades:
-        shown = evidence.score(here.joint, view, waiting=False)
-        rows = [h.li[h.span("rank")[""], h.span("what")["All together"], shown]]
-    else:
-        deciding = here.decision.deciding_id if here.decision else None
-        rows = []
-        for found in _with(here.chunks, deciding):
-            grade = here.grades.get(found.chunk.id)
-            mark = found.chunk.id == deciding and (h.span("tag deciding")["decided"], " ")
-            shown = evidence.score(grade, view, waiting=False)
-            rows.append(h.li[h.span("rank")[found.rank], h.span("what")[_named(found, mark)], shown])
-    lines = f"{lower:.2f} and {upper:.2f}" if lower < upper else f"{upper:.2f}"
-    plural = "s" if lower < upper else ""
-    key = h.p("key")[
-        f"Scores from 0 to 1; the line{plural} mark{'' if plural else 's'} the threshold{plural}, {lines}."
-    ]
-    return h.fragment(h.ul("rows scored")[rows], _more(len(here.chunks), "passage"), key)
-
-
-def _with(chunks: Sequence[RetrievedChunk], deciding: str | None) -> list[RetrievedChunk]:
-    """The first chunks, the deciding one among them."""
-    first, rest = list(chunks[:_ROWS]), chunks[_ROWS:]
-    return [*first[:-1], *decided] if (decided := [each for each in rest if each.chunk.id == deciding]) else first
-
-
-def _action(trace: Trace, here: Round) -> Html:
+def _action(trace: Trace, decision: Decision) -> Html:
     """The action large, and the score's place on the scale with what each part of it leads to."""
-    decision = here.decision
-    assert decision is not None
     large = h.p(f"verdict-large {decision.action.lower()}")[
         h.span("icon", aria_hidden="true")[words.ICONS[decision.action]], decision.action
     ]
     if decision.score is None:
         return large
-    leads = outcomes(trace)
+    leads = sentences.outcomes(trace)
     ends = {
         Action.INCORRECT: (0.0, decision.lower),
         Action.AMBIGUOUS: (decision.lower, decision.upper),
@@ -342,10 +275,10 @@ def _action(trace: Trace, here: Round) -> Html:
     return h.fragment(large, h.div("scale")[needle, h.div("zones")[zones]])
 
 
-def _kept(trace: Trace) -> Html:
+def _kept(trace: Trace, strips: Iterable[Strip]) -> Html:
     """The passage that shows the sifting best, with what was kept marked and the rest struck."""
     groups: dict[str, list[Strip]] = {}
-    for strip in sift_strips(trace):
+    for strip in strips:
         groups.setdefault(strip.source_id, []).append(strip)
     deciding = trace.decision.deciding_id if trace.decision else None
 
@@ -363,68 +296,7 @@ def _kept(trace: Trace) -> Html:
     ]
 
 
-def _web(trace: Trace, place: int) -> Html:
-    search = trace.searches[place]
-    sent = search.pages[0].query if search.pages else search.query
-    used = {page.id for page in used_pages(trace, place)}
-    rows = [
-        h.li("" if page.id in used else "left")[
-            h.span("rank")[page.rank],
-            h.span("what")[
-                h.span("name")[page.title or page.url],
-                h.span("peek")[
-                    h.span("tag web")["used" if page.id in used else "not used"],
-                    " ",
-                    " · ".join(filter(None, (site(page.url), page.published))),
-                ],
-            ],
-        ]
-        for page in search.pages[:_ROWS]
-    ]
-    query = h.span("query")[h.small[f"{words.web(search.provider)} was asked"], sent]
-    return h.fragment(query, h.ul("rows")[rows], _more(len(search.pages), "page"))
-
-
-def _answer(trace: Trace) -> Html:
-    answer = trace.answer
-    assert answer is not None
-    known = {citation.number: citation for citation in answer.citations}
-    short = answer.short and h.p("answer-large")[h.small[answer.short.cell], answer.short.value]
-    if worked := answer.calculation:
-        short = h.p("answer-large")[h.small[words.sentence(calculation_text(worked))], worked.result]
-    brief = " brief" if short or len(answer.text) > _LONG_ANSWER else ""
-    said = [h.p("conflict")[each] for each in conflict_sentences(answer)]
-    return h.fragment(
-        short, h.p(f"answer{brief}")[_cited(_opening(with_found(answer.text, trace.checks)), known)], said
-    )
-
-
-def _opening(text: str) -> str:
-    """What of an answer has room, cut at a word."""
-    return text if len(text) <= _LONGEST_ANSWER else f"{text[:_LONGEST_ANSWER].rsplit(' ', 1)[0]} …"
-
-
-def _cited(text: str, known: Mapping[int, Citation]) -> Html:
-    parts: list[object] = []
-    at = 0
-    for mark in MARK.finditer(text):
-        numbers = [int(number) for number in mark.group(1).replace(";", ",").split(",")]
-        marks = [_mark(number, known.get(number)) for number in numbers]
-        closing = text[mark.end() :][:1]
-        closing = closing if closing in _CLOSING else ""
-        parts += [text[at : mark.start()].rstrip(), h.nbsp, h.span("keep")[marks, closing] if closing else marks]
-        at = mark.end() + len(closing)
-    return h.fragment(parts, text[at:])
-
-
-def _mark(number: int, citation: Citation | None) -> Html:
-    if citation is None:
-        return h.fragment(f"[{number}]")
-    web = " web" if citation.origin == "external" or citation.from_web else ""
-    return h.span(f"cite{web}{' afterwards' if citation.found else ''}")[number]
-
-
-def _source(trace: Trace, citation: Citation, pictures: Pictures) -> Html:
+def _source(citation: Citation, pictures: Pictures) -> Html:
     """The place on its page, as an image; as words where it has none."""
     if image := pictures.get(citation.number):
         address = f"data:image/webp;base64,{base64.b64encode(image).decode()}"
@@ -434,35 +306,5 @@ def _source(trace: Trace, citation: Citation, pictures: Pictures) -> Html:
     return h.fragment(h.blockquote[excerpt(citation.quote, 500)], named if web else "")
 
 
-def _handed(trace: Trace) -> Html:
-    found = handed_over(trace)
-    rows = [
-        h.li[h.span("rank")[number], h.span("what")[_whence(source), h.span("peek")[excerpt(said, 260)]]]
-        for number, (source, said) in enumerate(found[:_ROWS], 1)
-    ]
-    return h.fragment(h.ul("rows")[rows], _more(len(found), "source"))
-
-
-def _whence(source: Chunk | WebPage) -> Html:
-    if isinstance(source, Chunk):
-        return h.span("name")["  ".join(filter(None, (words.place(source), source.source)))]
-    return h.span("name")[h.span("tag web")["WEB"], " ", source.title or site(source.url)]
-
-
 def _place(found: Chunk | Citation) -> str:
     return ", ".join(filter(None, (found.source, found.where)))
-
-
-def _checked(trace: Trace) -> Html:
-    rows = []
-    for check in trace.checks[:_ROWS]:
-        kind, sign = {True: ("yes", "✓"), False: ("no", "✕"), None: ("", "?")}[check.supported]
-        cites = ", ".join(str(number) for number in check.citations)
-        why = f"cites {cites}" if check.supported else words.sentence(check_sentence(check))
-        rows.append(
-            h.li(kind)[
-                h.span("icon", aria_hidden="true")[sign],
-                h.span[h.span("flagged" if kind == "no" else "")[excerpt(check.sentence, 260)], h.span("peek")[why]],
-            ]
-        )
-    return h.fragment(h.ul("rows sentences")[rows], _more(len(trace.checks), "sentence"))
