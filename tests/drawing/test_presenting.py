@@ -9,7 +9,7 @@ from PIL import Image
 from crag.core.trace import Trace
 from crag.core.types import Rect
 from crag.export.html import pages, slides
-from crag.export.html.slides import cut
+from crag.export.html.page_pictures import cut
 from tests.support.inspector import Inspector
 from tests.support.whole_run import approved, events, refused
 

@@ -7,7 +7,8 @@ import pytest
 from crag.core.trace import Round, Trace
 from crag.core.types import RetrievedChunk
 from crag.evaluation.refinement import make_strip
-from crag.export.html.slides import run_slides, shown_sources
+from crag.export.html.page_pictures import shown_sources
+from crag.export.html.slides import run_slides
 from crag.export.markdown import handed_over
 from crag.messages.slides import outcomes
 from crag.testing.fakes import chunk_of
