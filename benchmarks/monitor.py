@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -58,27 +59,21 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, Library(Path(folder), NoEmbedder()) as library:
         fill(library, options.runs - 2 * TAKEN, now, random)
         with_them, without = saved(library, options.runs, now, random)
-        ledger = RunFactsCache()
+        read = partial(RunFactsCache().read, library.facts, PRICES)
         rows = [
             ("storing a run", median(with_them)),
             ("storing a run without its figures", median(without)),
-            ("reading all figures for the first time", timed(lambda: ledger.read(library.facts, PRICES))),
-            (
-                "reading them again, nothing new",
-                median(timed(lambda: ledger.read(library.facts, PRICES)) for _ in range(9)),
-            ),
+            ("reading all figures for the first time", timed(read)),
+            ("reading them again, nothing new", median(timed(read) for _ in range(9))),
         ]
         fresh = []
         for number in range(9):
             library.runs.save(made(options.runs + 2 * TAKEN + number, now, random), [])
-            fresh.append(timed(lambda: ledger.read(library.facts, PRICES)))
+            fresh.append(timed(read))
         rows.append(("reading them again, one run new", median(fresh)))
-        reading = ledger.read(library.facts, PRICES)
-        hour = now.replace(minute=0, second=0, microsecond=0)
         for span in ("day", "week", "month", "all"):
-            choice = Choice(span=span)  # type: ignore[arg-type]
-            worked = [timed(lambda: figures(reading.runs, choice, hour)) for _ in range(3)]  # noqa: B023
-            rows.append((f"all that the page draws of the span {span}", median(worked)))
+            draw = partial(figures, read().runs, Choice(span=span), now)  # type: ignore[arg-type]
+            rows.append((f"all that the page draws of the span {span}", median(timed(draw) for _ in range(3))))
     page = "\n".join(
         [
             "# What Monitor costs",
@@ -122,12 +117,11 @@ def fill(library: Library, count: int, now: datetime, random: np.random.Generato
                 stored_runs.note_facts(connection, number, trace)
 
 
-def figures(runs: Sequence[RunFacts], choice: Choice, hour: datetime) -> None:
+def figures(runs: Sequence[RunFacts], choice: Choice, now: datetime) -> None:
     """Work out the figures of the page's tables, which are those of its charts too."""
-    found = _board.__wrapped__(runs, (), choice, (), hour).found
+    found = _board.__wrapped__(runs, (), choice, (), now).found
     for kind in ("time", "week", "strategy"):
         tables.of_groups(found.groups[kind].values(), kind, "", str)
-    tables.of_scores(found), tables.of_latency(found)
 
 
 def timed(work: Callable[[], Any]) -> float:

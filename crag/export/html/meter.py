@@ -15,9 +15,9 @@ from crag.providers.prices import PRICES, PlainRag, Price, Spent, by_step, plain
 from crag.text.formats import money
 
 
-def meter(trace: Trace, prices: Mapping[str, Price] = PRICES, *, plain: bool = True) -> Html:
-    """Seconds by step as a bar, the run's figures, its calls by step. `plain`: and what plain RAG would have taken."""
-    beside = plain_rag(trace, prices) if plain else None
+def meter(trace: Trace, prices: Mapping[str, Price] = PRICES) -> Html:
+    """Seconds by step as a bar, the run's figures, its calls by step, and what plain RAG would have taken."""
+    beside = plain_rag(trace, prices)
     return h.div("cx")[
         _bar(trace),
         _figures(trace, sum_calls(trace.calls, prices)),
