@@ -40,8 +40,7 @@ from crag.storage import runs as stored_runs
 from crag.storage.library import Library
 from crag.storage.tables import runs
 from crag.testing.fakes import chunk_of
-from ui.monitor import tables
-from ui.monitor.stored import _board
+from ui.monitor import stored, tables
 
 RESULTS = Path(__file__).resolve().parent / "results"
 RUNS = 10_000
@@ -119,9 +118,8 @@ def fill(library: Library, count: int, now: datetime, random: np.random.Generato
 
 def figures(runs: Sequence[RunFacts], choice: Choice, now: datetime) -> None:
     """Work out the figures of the page's tables, which are those of its charts too."""
-    found = _board.__wrapped__(runs, (), choice, (), now).found
-    for kind in ("time", "week", "strategy"):
-        tables.of_groups(found.groups[kind].values(), kind, "", str)
+    for kind, groups in stored._board.__wrapped__(runs, (), choice, (), now).found.groups.items():
+        tables.of_groups(groups.values(), kind, "", str)
 
 
 def timed(work: Callable[[], Any]) -> float:
