@@ -13,7 +13,7 @@ from crag.export.html import elements as h
 from crag.export.html import marks, path, words
 from crag.export.html.elements import Html
 from crag.export.html.passage import Passage, View, draw_passage, draw_surroundings, recognised
-from crag.export.html.safe_text import excerpt, link, site
+from crag.export.html.safe_text import excerpt, site
 from crag.messages.answers import lacking_sentence
 from crag.messages.wording import (
     injection_reason,
@@ -321,11 +321,6 @@ def _page(page: WebPage, trace: Trace, view: View) -> Html:
     grade, strips = trace.web_grades.get(page.id), trace.strips.get(page.id, ())
     read = "read in full" if page.fetched else f"{words.web(page.provider)}'s summary only"
     about = [site(page.url), page.published, read if page.provider != "folder" else "a saved page"]
-    opener = (
-        h.a(href=page.url, target="_blank", rel="noopener noreferrer")[f"Open {site(page.url)} in a new tab"]
-        if link(page.url)
-        else h.span("quiet")[page.url]
-    )
     shown = draw_surroundings(Passage(text=page.text, strips=strips, spoken=page.injections), view)
     return h.details(data_keep=page.id)[
         h.summary[
@@ -342,6 +337,6 @@ def _page(page: WebPage, trace: Trace, view: View) -> Html:
             shown,
             _spoken(page.injections),
             _facts(grade, strips, view),
-            h.div("facts")[opener, marks.keeper(page.id, view.saved)],
+            h.div("facts")[marks.opener(page.url) or h.span("quiet")[page.url], marks.keeper(page.id, view.saved)],
         ],
     ]

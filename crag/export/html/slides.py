@@ -61,8 +61,8 @@ def run_slides(trace: Trace, pictures: Pictures) -> Iterator[DrawnSlide]:
         drawn = evidence.web(trace, View.of(trace))
         yield DrawnSlide(step="Search", says=sentences.web_sentence(trace), picture=drawn)
     if trace.answer or trace.handed_over:
-        step = "Answer" if trace.answer else "Hand over"
-        yield DrawnSlide(step=step, says=sentences.answer_sentence(trace), picture=answer.answer(trace))
+        step, drawn = ("Answer", answer.answer(trace)) if trace.answer else ("Hand over", answer.sources(trace))
+        yield DrawnSlide(step=step, says=sentences.answer_sentence(trace), picture=drawn)
     for citation in shown_sources(trace):
         drawn = _source(citation, pictures)
         yield DrawnSlide(step="Source", says=sentences.source_sentence(citation), picture=drawn)
