@@ -148,23 +148,16 @@ STEP_TITLES: dict[Step, str] = {
     "support": "Supported",
 }
 """What a question has done that passed a step."""
-LOST_TITLES: dict[Step, str] = {
-    "library": "Not in the library",
-    "search": "In the search",
-    "grade": "Below the lower threshold",
-    "evidence": "Between grade and evidence",
-    "answer": "Between evidence and answer",
-    "support": "Cited without support",
-}
-"""Where a question was lost that did not pass a step."""
 _LOST: dict[Step, str] = {
     "library": "before the search",
     "search": "in the search",
     "grade": "below the lower threshold",
     "evidence": "between grade and evidence",
     "answer": "between evidence and answer",
-    "support": "for a citation that does not support the answer",
+    "support": "in the check of its citations",
 }
+LOST_TITLES: dict[Step, str] = {step: said.capitalize() for step, said in _LOST.items()}
+"""Where a question was lost that did not pass a step."""
 _LEFT_OUT: dict[LeftOut, str] = {
     "no place": "without a known place of the answer",
     "no answer": "without an answer",
