@@ -78,6 +78,7 @@ def test_a_mark_lists_just_its_runs_each_of_which_opens(tab):
     select(app, "mon-table-By strategy", 0, "Runs")
     [listed] = [each.value for each in app.dataframe if "Question" in each.value]
     assert len(listed) == 3
+    assert "**All runs**: 3 runs." in picked(app, mark("span", "runs"))
     assert "runs." not in picked(app, "time|CORRECT|<b>")
 
 

@@ -73,7 +73,7 @@ def _row(run: RunFacts, question: str) -> cells.Row:
 def mark_text(mark: str) -> str:
     """What a mark stands for, in words."""
     kind, measure, name = read_mark(mark)
-    return ", ".join(filter(None, (_group_text(kind, name), tables.head(measure))))
+    return ", ".join(filter(None, (_group_text(kind, name), tables.head(measure)))) or "All runs"
 
 
 def _group_text(kind: str, name: str) -> str:

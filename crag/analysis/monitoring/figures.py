@@ -84,16 +84,16 @@ class Measure:
                 return quantile(values, 0.5 if self.fold == "median" else 0.95)
 
 
-def _whole(value: Callable[[RunFacts], float]) -> Callable[[RunFacts], float | None]:
+def _if_finished(value: Callable[[RunFacts], float]) -> Callable[[RunFacts], float | None]:
     """Of runs that went to their end, of which a rate is a share."""
     return lambda run: value(run) if run.outcome not in ("failed", "stopped") else None
 
 
-def _took(step: str, run: RunFacts) -> float | None:
+def _time_step(step: str, run: RunFacts) -> float | None:
     return run.steps.get(step)
 
 
-def _acted(action: str, run: RunFacts) -> float | None:
+def _match_action(action: str, run: RunFacts) -> float | None:
     return float(run.action == action) if run.action else None
 
 
@@ -103,10 +103,10 @@ STEPS = (*get_args(Step), "run")
 """Whose time is measured, the whole run last."""
 MEASURES: Mapping[str, Measure] = {
     "runs": Measure(lambda run: 1.0, "total"),
-    **{each.value: Measure(partial(_acted, each.value), "share") for each in Action},
+    **{each.value: Measure(partial(_match_action, each.value), "share") for each in Action},
     "none": Measure(lambda run: float(not run.action), "share"),
-    "web": Measure(_whole(lambda run: float(run.web)), "share"),
-    "rewrites": Measure(_whole(lambda run: float(run.rewrites)), "mean"),
+    "web": Measure(_if_finished(lambda run: float(run.web)), "share"),
+    "rewrites": Measure(_if_finished(lambda run: float(run.rewrites)), "mean"),
     "best": Measure(lambda run: run.best, "median"),
     "failed": Measure(lambda run: float(bool(run.failures)), "share"),
     "faithfulness": Measure(lambda run: run.faithfulness, "mean", lowest=True),
@@ -115,10 +115,10 @@ MEASURES: Mapping[str, Measure] = {
     "failed_calls": Measure(lambda run: float(sum(each.failed for each in run.used)), "total"),
     "dollars": Measure(lambda run: run.dollars, "mean"),
     "unpriced": Measure(lambda run: float(run.unpriced), "total"),
-    **{f"{step} median": Measure(partial(_took, step), "median") for step in get_args(Step)},
-    **{f"{step} p95": Measure(partial(_took, step), "p95") for step in get_args(Step)},
-    "run median": Measure(_whole(lambda run: run.seconds), "median"),
-    "run p95": Measure(_whole(lambda run: run.seconds), "p95"),
+    **{f"{step} median": Measure(partial(_time_step, step), "median") for step in get_args(Step)},
+    **{f"{step} p95": Measure(partial(_time_step, step), "p95") for step in get_args(Step)},
+    "run median": Measure(_if_finished(lambda run: run.seconds), "median"),
+    "run p95": Measure(_if_finished(lambda run: run.seconds), "p95"),
 }
 """By name. Seconds are those of one step, all its visits together, or of the whole run."""
 
@@ -142,19 +142,19 @@ class Group:
 
     def behind(self, measure: str) -> list[RunFacts]:
         """The runs that a figure tells of, as its measure lists them; the latest first among equals."""
-        rule, told = MEASURES[measure], self._values(measure)[::-1]
+        rule, pairs = MEASURES[measure], self._values(measure)[::-1]
         if rule.lowest:
-            return [run for _, run in sorted(told, key=lambda each: each[0])]
+            return [run for _, run in sorted(pairs, key=lambda each: each[0])]
         if rule.fold in ("median", "p95"):
             least = self[measure].value or 0.0
-            told = [each for each in told if each[0] >= least]
+            pairs = [each for each in pairs if each[0] >= least]
         else:
-            told = [each for each in told if each[0] > 0]
-        return [run for _, run in sorted(told, key=lambda each: -each[0])]
+            pairs = [each for each in pairs if each[0] > 0]
+        return [run for _, run in sorted(pairs, key=lambda each: -each[0])]
 
     def _values(self, measure: str) -> list[tuple[float, RunFacts]]:
         value = MEASURES[measure].value
-        return [(told, run) for run in self.runs if (told := value(run)) is not None]
+        return [(found, run) for run in self.runs if (found := value(run)) is not None]
 
 
 # ---- groups --------------------------------------------------------------------------------------------------------
