@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.overhead import ms
 from crag.analysis.atlas import projection
-from crag.analysis.misses import Wanted, explain_miss
+from crag.analysis.stages.miss import Wanted, explain_miss
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import IndexUnavailableError
 from crag.core.protocols import RunRequest, SearchQuery

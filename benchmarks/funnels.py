@@ -21,8 +21,8 @@ from benchmarks.misses import questions_of
 from corpora.judging import evaluator_version
 from corpora.libraries import indexed
 from crag.analysis.evaluate import add_set, evaluate
-from crag.analysis.funnel import STEPS, Funnel, trace_funnel
 from crag.analysis.questions.sets import Question, QuestionSet, read_set
+from crag.analysis.stages.funnel import STEPS, Funnel, trace_funnel
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import RunRequest
 from crag.engine import Engine

@@ -31,11 +31,11 @@ from benchmarks.whatif import stored_run
 from corpora.libraries import indexed
 from corpora.published_sets import read_published
 from crag.analysis.evaluate import add_set, evaluate
-from crag.analysis.funnel import Followed, Funnel, trace_funnel
 from crag.analysis.metrics.metrics import measure_run
 from crag.analysis.metrics.results import rows_to_json
-from crag.analysis.misses import Change, Miss, Wanted, explain_miss
 from crag.analysis.questions.sets import UNANSWERABLE, Question, QuestionSet
+from crag.analysis.stages.funnel import Followed, Funnel, trace_funnel
+from crag.analysis.stages.miss import Change, Miss, Wanted, explain_miss
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import RunRequest, SearchQuery
 from crag.core.settings import Settings

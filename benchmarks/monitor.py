@@ -16,9 +16,10 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -27,7 +28,9 @@ import numpy as np
 from sqlalchemy import insert
 
 from benchmarks.replay_week import NoEmbedder
-from crag.analysis.monitoring.figures import Choice, RunFactsCache
+from crag.analysis.monitoring.figures import Choice
+from crag.analysis.monitoring.reading import RunFactsCache
+from crag.core.runfacts import RunFacts
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Round, StepRecord, Trace
 from crag.core.types import Grade, RetrievedChunk
@@ -37,7 +40,7 @@ from crag.storage import runs as stored_runs
 from crag.storage.library import Library
 from crag.storage.tables import runs
 from crag.testing.fakes import chunk_of
-from ui.monitor.stored import _board
+from ui.monitor import stored, tables
 
 RESULTS = Path(__file__).resolve().parent / "results"
 RUNS = 10_000
@@ -55,27 +58,21 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, Library(Path(folder), NoEmbedder()) as library:
         fill(library, options.runs - 2 * TAKEN, now, random)
         with_them, without = saved(library, options.runs, now, random)
-        ledger = RunFactsCache()
+        read = partial(RunFactsCache().read, library.facts, PRICES)
         rows = [
             ("storing a run", median(with_them)),
             ("storing a run without its figures", median(without)),
-            ("reading all figures for the first time", timed(lambda: ledger.read(library.facts, PRICES))),
-            (
-                "reading them again, nothing new",
-                median(timed(lambda: ledger.read(library.facts, PRICES)) for _ in range(9)),
-            ),
+            ("reading all figures for the first time", timed(read)),
+            ("reading them again, nothing new", median(timed(read) for _ in range(9))),
         ]
         fresh = []
         for number in range(9):
             library.runs.save(made(options.runs + 2 * TAKEN + number, now, random), [])
-            fresh.append(timed(lambda: ledger.read(library.facts, PRICES)))
+            fresh.append(timed(read))
         rows.append(("reading them again, one run new", median(fresh)))
-        reading = ledger.read(library.facts, PRICES)
-        hour = now.replace(minute=0, second=0, microsecond=0)
         for span in ("day", "week", "month", "all"):
-            choice = Choice(span=span)  # type: ignore[arg-type]
-            worked = [timed(lambda: _board.__wrapped__(reading.runs, (), choice, (), hour)) for _ in range(3)]  # noqa: B023
-            rows.append((f"all that the page draws of the span {span}", median(worked)))
+            draw = partial(figures, read().runs, Choice(span=span), now)  # type: ignore[arg-type]
+            rows.append((f"all that the page draws of the span {span}", median(timed(draw) for _ in range(3))))
     page = "\n".join(
         [
             "# What Monitor costs",
@@ -117,6 +114,12 @@ def fill(library: Library, count: int, now: datetime, random: np.random.Generato
             numbers = connection.scalars(insert(runs).returning(runs.c.number, sort_by_parameter_order=True), rows)
             for number, trace in zip(numbers.all(), traces, strict=True):
                 stored_runs.note_facts(connection, number, trace)
+
+
+def figures(runs: Sequence[RunFacts], choice: Choice, now: datetime) -> None:
+    """Work out the figures of the page's tables, which are those of its charts too."""
+    for kind, groups in stored._board.__wrapped__(runs, (), choice, (), now).found.groups.items():
+        tables.of_groups(groups.values(), kind, "", str)
 
 
 def timed(work: Callable[[], Any]) -> float:

@@ -6,7 +6,7 @@ Nothing here asks a model that costs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +17,7 @@ from crag.analysis.gaps import RUNS
 from crag.analysis.whatif.whatif import Without
 from crag.core.errors import FilterError, LibraryError, NotFoundError
 from crag.core.model_ids import Maker
-from crag.core.protocols import Embedder, GradeExplainer, RetrievalEvaluator, SearchQuery, StripGrader, embed_question
+from crag.core.protocols import Embedder, GradeExplainer, RetrievalEvaluator, SearchQuery, embed_question
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Grade, GradePart, Passage, WebPage
@@ -138,7 +138,7 @@ def explain_grade(engine: Engine, library: Library, trace: Trace, chunk_id: str)
     service = GradingService(guard_evaluator(evaluator), grades)
     with grades.hold():
         if not found.reason:
-            found = _occlude(found, service, engine, evaluator, settings.grade_chars)
+            found = _occlude(found, service, evaluator, settings.grade_chars)
         return found if found.verdict is None else _contrast(found, service, engine, library, trace)
 
 
@@ -158,7 +158,7 @@ def _reason(evaluator: RetrievalEvaluator, settings: Settings, grade: Grade | No
 
 
 def _occlude(
-    found: GradeExplanation, service: GradingService, engine: Engine, evaluator: RetrievalEvaluator, limit: int
+    found: GradeExplanation, service: GradingService, evaluator: RetrievalEvaluator, limit: int
 ) -> GradeExplanation:
     question, read = found.question, replace(found.chunk, text=found.chunk.text[: limit or None])
     whole = read.graded_text()
@@ -167,7 +167,7 @@ def _occlude(
     tried = asked[: min(WORDS, most)] if len(asked) > 1 else []
     text = read.text[:MAX_CHARACTERS]
     spans = [span for span in sentences(text) if _WORD.search(text, *span)]
-    chosen = _choose(engine, question, read, spans, min(SENTENCES, most)) if len(spans) > 1 else []
+    chosen = _choose(text, question, spans, min(SENTENCES, most)) if len(spans) > 1 else []
     texts = [_without(read.text, [span]) for span in chosen]
     passages = [Passage(id=str(at), text=replace(read, text=text).graded_text()) for at, text in enumerate(texts)]
     if read.context:
@@ -206,16 +206,11 @@ def _without(text: str, spans: Sequence[Span]) -> str:
     return "".join(text[end:start] for end, start in zip(ends, starts, strict=True)).strip()
 
 
-def _choose(engine: Engine, question: str, read: Chunk, spans: Sequence[Span], most: int) -> list[Span]:
-    """Of many sentences the likeliest evidence: by the reading that graded the chunk, else by words they share."""
+def _choose(text: str, question: str, spans: Sequence[Span], most: int) -> list[Span]:
+    """Of many sentences the likeliest evidence, by the words that they share with the question."""
     if len(spans) <= most:
         return list(spans)
-    places = likeliest([read.text[start:end] for start, end in spans], question, most)
-    if isinstance(engine.evaluator, StripGrader):
-        passage = Passage(id=read.id, text=read.graded_text())
-        scores = engine.evaluator.grade_strips(question, passage, read.graded_spans(spans))
-        places = sorted(sorted(range(len(spans)), key=lambda place: -(scores[place] or 0.0))[:most])
-    return [spans[place] for place in places]
+    return [spans[place] for place in likeliest([text[start:end] for start, end in spans], question, most)]
 
 
 # ---- the nearest text that ended otherwise -------------------------------------------------------------------------
@@ -225,29 +220,27 @@ def _contrast(
     found: GradeExplanation, service: GradingService, engine: Engine, library: Library, trace: Trace
 ) -> GradeExplanation:
     """With the nearest other text: of the run's graded chunks, else of the library's chunks near to it."""
-    own = [(each.chunk, trace.grade_of(id)) for id, each in trace.chunks.items() if id != found.chunk.id]
-    graded = [(chunk, grade) for chunk, grade in own if grade is not None]
-    other = _nearest(found, graded, engine, library, retrieved=True)
+    own = [each.chunk for id, each in trace.chunks.items() if id != found.chunk.id]
+    graded = [(chunk, grade) for chunk in own if (grade := trace.grade_of(chunk.id)) is not None]
+    other = _nearest(found, graded, engine, library, trace)
     if other is None and not found.reason and not found.chunk.elsewhere:
-        beside = list(_beside(found, engine, library, trace))
+        beside = {chunk.id: chunk for chunk in _beside(found, library, trace)}
         limit = trace.run_settings.grade_chars
-        texts = {chunk.id: chunk.graded_text(limit) for chunk in beside}
-        passages = [Passage(id=id, text=text) for id, text in texts.items()]
-        by_id = {grade.passage_id: grade for grade in service.grade(found.question, passages)}
-        more = [(chunk, by_id[chunk.id]) for chunk in beside]
-        other = _nearest(found, more, engine, library, retrieved=False)
+        passages = [Passage(id=id, text=chunk.graded_text(limit)) for id, chunk in beside.items()]
+        more = [(beside[grade.passage_id], grade) for grade in service.grade(found.question, passages)]
+        other = _nearest(found, more, engine, library, trace)
         graded += more
     return replace(found, other=other, compared=len(graded))
 
 
-def _beside(found: GradeExplanation, engine: Engine, library: Library, trace: Trace) -> Iterator[Chunk]:
+def _beside(found: GradeExplanation, library: Library, trace: Trace) -> list[Chunk]:
     """Chunks of the library like this one that the run did not retrieve."""
     query = SearchQuery(found.chunk.text[:MAX_CHARACTERS], NEIGHBOURS + len(trace.sources), mode="dense")
     try:
         near = [each.chunk for each in library.find(query)]
     except (LibraryError, FilterError):
-        return  # it is empty or can't be searched now: the run's own chunks are all there is
-    yield from [chunk for chunk in near if chunk.id not in trace.sources][:NEIGHBOURS]
+        return []  # it is empty or can't be searched now: the run's own chunks are all there is
+    return [chunk for chunk in near if chunk.id not in trace.sources][:NEIGHBOURS]
 
 
 def _nearest(
@@ -255,16 +248,15 @@ def _nearest(
     graded: Sequence[tuple[Chunk, Grade]],
     engine: Engine,
     library: Library,
-    *,
-    retrieved: bool,
+    trace: Trace,
 ) -> OtherText | None:
     """Of these chunks the one nearest to the explained one of those with another verdict."""
-    others = []
-    for chunk, grade in graded:
-        if grade.score is not None:
-            said = verdict(grade.score, upper=found.upper, lower=found.lower)
-            if said is not found.verdict:
-                others.append((chunk, grade, said))
+    said = [
+        (chunk, grade, verdict(grade.score, upper=found.upper, lower=found.lower))
+        for chunk, grade in graded
+        if grade.score is not None
+    ]
+    others = [each for each in said if each[2] is not found.verdict]
     if not others:
         return None
     chunks = [found.chunk, *(chunk for chunk, _, _ in others)]
@@ -275,12 +267,15 @@ def _nearest(
         vectors = engine.embedder.embed([chunk.indexed_text for chunk in chunks])
     closeness = vectors[1:] @ vectors[0]
     best = int(np.argmax(closeness))
-    chunk, grade, said = others[best]
-    return OtherText(chunk=chunk, grade=grade, verdict=said, closeness=float(closeness[best]), retrieved=retrieved)
+    chunk, grade, other = others[best]
+    return OtherText(
+        chunk=chunk,
+        grade=grade,
+        verdict=other,
+        closeness=float(closeness[best]),
+        retrieved=chunk.id in trace.sources,
+    )
 
-
-if TYPE_CHECKING:
-    from crag.engine import Engine
 
 _COMPARED = 24
 """Questions whose vectors are compared: those that share most words with the run's."""

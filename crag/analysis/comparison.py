@@ -7,7 +7,7 @@ half of it is kept there.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -20,9 +20,12 @@ from crag.text.words import count_words, words
 Value = str | int | float | None
 Places = tuple[int, ...]
 Key = TypeVar("Key", bound=Hashable)
+Kind = Literal["chunk", "page", "strip", "source", "sentence"]
 
 HANDED = "evidence handed over"
 """How a run ended that another program answers."""
+ALONE = "evidence alone"
+"""What is said of an answer where another program writes it."""
 _HALF = 0.5
 _MARKS_HERE = re.compile(r"(?>(?:\s*+\[\d{1,3}\])+)")
 _MARKS = re.compile(rf"(?<!\s){_MARKS_HERE.pattern}")
@@ -47,7 +50,7 @@ class Figure:
 class Item:
     """Something that the runs treat differently, and what each does with it, in order."""
 
-    kind: Literal["chunk", "page", "strip", "source", "sentence"]
+    kind: Kind
     what: str
     where: str
     states: tuple[str, ...]
@@ -90,7 +93,7 @@ def differences(traces: Sequence[Trace], names: Sequence[str], prices: Prices = 
     return Differences(
         names=tuple(names),
         figures=figures(traces, prices),
-        items=(*_compare_sources(runs), *_strips(runs), *_sources(runs), *_sentences(runs)),
+        items=tuple(_items(runs)),
         marks=tuple(_marks(runs, place) for place in range(len(runs))),
     )
 
@@ -179,17 +182,29 @@ def _of_answer(run: Side, number: int) -> Value:
 # Items
 
 
-def _compare_sources(runs: Sequence[Side]) -> list[Item]:
-    """Chunks, then pages, that the runs do not treat alike."""
-    known = {key: source for run in reversed(runs) for key, source in run.sources.items()}
-    items = []
-    for key, source in sorted(known.items(), key=lambda pair: isinstance(pair[1], WebPage)):
-        states = tuple(run.state(key) for run in runs)
-        if len(set(states)) > 1:
-            kind: Literal["chunk", "page"] = "chunk" if isinstance(source, Chunk) else "page"
-            what = source.text if isinstance(source, Chunk) else source.title
-            items.append(Item(kind=kind, what=what, where=_where(source), states=states))
-    return items
+def _items(runs: Sequence[Side]) -> Iterator[Item]:
+    """Chunks, then pages; strips, cited sources and sentences of the answers."""
+    found = {key: source for run in reversed(runs) for key, source in run.sources.items()}
+    chunks = {key: (each.text, _where(each)) for key, each in found.items() if isinstance(each, Chunk)}
+    pages = {key: (each.title, _where(each)) for key, each in found.items() if isinstance(each, WebPage)}
+    yield from _differing(runs, "chunk", chunks, Side.state)
+    yield from _differing(runs, "page", pages, Side.state)
+    yield from _strips(runs)
+    citations = [each for run in runs for each in run.citations]
+    cited = {citation_place(each): (each.source, each.where or each.url or "") for each in citations}
+    yield from _differing(runs, "source", cited, lambda run, key: run.of_answer(key in run.cited, "cited"))
+    said = {key: (sentence, "answer") for run in runs for key, (sentence, _) in run.said.items()}
+    yield from _differing(runs, "sentence", said, lambda run, key: run.of_answer(key in run.said, "said"))
+
+
+def _differing(
+    runs: Sequence[Side], kind: Kind, named: Mapping[Key, tuple[str, str]], state: Callable[[Side, Key], str]
+) -> Iterator[Item]:
+    """Of these, each with what it is and where, those that the runs do not treat alike, as far as that can be said."""
+    for key, (what, where) in named.items():
+        states = tuple(state(run, key) for run in runs)
+        if len({*states} - {ALONE}) > 1:
+            yield Item(kind=kind, what=what, where=where, states=states)
 
 
 def _strips(runs: Sequence[Side]) -> list[Item]:
@@ -203,34 +218,6 @@ def _strips(runs: Sequence[Side]) -> list[Item]:
                 source = run.source(strip)
                 items[key] = Item(kind="strip", what=strip.text, where=_where(source), states=states)
     return list(items.values())
-
-
-def _sources(runs: Sequence[Side]) -> list[Item]:
-    named = {citation_place(citation): citation for run in runs for citation in run.citations}
-    return [
-        Item(
-            kind="source",
-            what=citation.source,
-            where=citation.where or citation.url or "",
-            states=tuple(run.of_answer("cited" if place in run.cited else "not cited") for run in runs),
-        )
-        for place, citation in named.items()
-        if any(place not in run.cited for run in runs if run.answers)
-    ]
-
-
-def _sentences(runs: Sequence[Side]) -> list[Item]:
-    whole = {key: sentence for run in runs for key, (sentence, _) in run.said.items()}
-    return [
-        Item(
-            kind="sentence",
-            what=sentence,
-            where="answer",
-            states=tuple(run.of_answer("said" if key in run.said else "not said") for run in runs),
-        )
-        for key, sentence in whole.items()
-        if any(key not in run.said for run in runs if run.answers)
-    ]
 
 
 # Marks
@@ -310,9 +297,9 @@ class Side:
         self.cited = {citation_place(citation) for citation in self.citations}
         self.said = {} if answer is None or answer.abstained else _sentences_of(answer.text)
 
-    def of_answer(self, state: str) -> str:
-        """What is said of an answer, where it is this run's."""
-        return state if self.answers else "evidence alone"
+    def of_answer(self, so: bool, state: str) -> str:
+        """Whether that is so of the answer, where it is this run's."""
+        return (state if so else f"not {state}") if self.answers else ALONE
 
     def state(self, key: str) -> str:
         """What became of a chunk or page."""

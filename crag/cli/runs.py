@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from crag.analysis.causes import answer_without, explain_grade, nearest_other_run
-from crag.analysis.misses import Fate, Miss, Wanted, explain_miss
+from crag.analysis.stages.miss import Fate, Miss, Wanted, explain_miss
 from crag.analysis.whatif.whatif import leave_out, smallest_moves
 from crag.cli.options import Place, latest_run
 from crag.cli.output import Options, Output, plain, strip_controls

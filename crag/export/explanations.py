@@ -9,11 +9,11 @@ from typing import Any
 from pydantic import Field
 
 from crag.analysis.causes import AnswerWithout, GradeExplanation, Occlusion, OtherRun
-from crag.analysis.funnel import Followed, Funnel
-from crag.analysis.misses import Fate, Miss, Stage
+from crag.analysis.stages.funnel import Funnel
+from crag.analysis.stages.miss import Fate, Miss, Stage
 from crag.analysis.whatif.whatif import Move, Without
 from crag.core.types import Action, Chunk
-from crag.export.records import Record
+from crag.export.records import Record, shared
 
 
 class FateRecord(Record):
@@ -34,20 +34,15 @@ class FateRecord(Record):
 
     @classmethod
     def of(cls, fate: Fate) -> FateRecord:
-        return cls(
-            chunk=fate.chunk.id,
-            source=fate.chunk.source,
-            page=fate.chunk.page,
-            place=fate.chunk.place,
-            stage=fate.stage,
-            by_meaning=fate.ranks.meaning,
-            by_words=fate.ranks.words,
-            together=fate.ranks.together,
-            rank=fate.rank,
-            score=fate.grade.score if fate.grade is not None else None,
-            strips=len(fate.strips),
-            kept=sum(strip.kept for strip in fate.strips),
-        )
+        values = {
+            **shared(fate.chunk, cls),
+            **shared(fate, cls),
+            "chunk": fate.chunk.id,
+            "strips": len(fate.strips),
+            "kept": sum(strip.kept for strip in fate.strips),
+        }
+        ranks = fate.ranks
+        return cls(**values, by_meaning=ranks.meaning, by_words=ranks.words, together=ranks.together)
 
 
 class MissRecord(Record):
@@ -65,29 +60,30 @@ class MissRecord(Record):
         return cls(
             stage=miss.stage,
             document=miss.document.name if miss.document is not None else None,
-            change=miss.change.settings if miss.change is not None else None,
-            certain=miss.change.certain if miss.change is not None else None,
+            **_change_values(miss),
             missing=miss.missing,
-            fates=tuple(FateRecord.of(each) for each in miss.fates),
+            fates=tuple(map(FateRecord.of, miss.fates)),
         )
+
+
+def _change_values(miss: Miss) -> dict[str, Any]:
+    change = miss.change
+    return {"change": change and change.settings, "certain": change and change.certain}
 
 
 def funnel_values(funnel: Funnel) -> dict[str, Any]:
     """How many questions of an evaluation pass each step from the library to the answer, and each that is lost."""
-    values = asdict(replace(funnel, losses=()))
-    return {**values, "lost": funnel.lost, "losses": [_loss_values(each) for each in funnel.losses]}
-
-
-def _loss_values(loss: Followed) -> dict[str, Any]:
-    change = loss.miss.change
-    return {
-        "question_id": loss.question_id,
-        "question": loss.question,
-        "run": loss.run_id,
-        "step": loss.lost,
-        "change": change.settings if change is not None else None,
-        "certain": change.certain if change is not None else None,
-    }
+    losses = [
+        {
+            "question_id": each.question_id,
+            "question": each.question,
+            "run": each.run_id,
+            "step": each.lost,
+            **_change_values(each.miss),
+        }
+        for each in funnel.losses
+    ]
+    return {**asdict(replace(funnel, losses=())), "lost": funnel.lost, "losses": losses}
 
 
 def grade_values(found: GradeExplanation) -> dict[str, Any]:

@@ -6,13 +6,12 @@ Sentences stand beside the facts that they are composed from. Scores are relevan
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from typing import Any, Literal
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from crag.core.documents import Chunk, Rect
-from crag.core.errors import Reason
+from crag.core.documents import Chunk
 from crag.core.events import ActionTaken, Event, Failed, Guidance, event_to_json
 from crag.core.model_ids import about
 from crag.core.trace import Approval, Rewrite, Round, Search, StepRecord, Trace
@@ -20,23 +19,16 @@ from crag.core.types import (
     Action,
     Answer,
     Calculation,
-    CalculationKind,
     Call,
     Citation,
     Decision,
-    FigureCheck,
     Grade,
-    Judgement,
-    KeepReason,
-    Origin,
     OutputMode,
     Reported,
     RetrievedChunk,
     SentenceCheck,
     SetGrade,
-    SetReadings,
     ShortAnswer,
-    Step,
     Strip,
     WebPage,
 )
@@ -56,6 +48,8 @@ from crag.messages.wording import (
 )
 from crag.text.guard import InjectionSpan
 
+T = TypeVar("T")
+
 
 class Record(BaseModel):
     """Base of the records. A value's field that its record does not name is an error, so that none is forgotten."""
@@ -70,6 +64,18 @@ class Record(BaseModel):
 def shared(value: object, record: type[Record]) -> dict[str, Any]:
     """The values of those fields of a record that `value` has by the same names."""
     return {name: getattr(value, name) for name in record.model_fields if hasattr(value, name)}
+
+
+class Extended:
+    """Beside the value's class, a base of a record that says all of the value, and more."""
+
+    __slots__ = ()
+    __pydantic_config__ = ConfigDict(extra="forbid", json_schema_serialization_defaults_required=True)
+
+
+def extend(record: type[T], value: Any, **more: Any) -> T:
+    """The record of a value whose class it extends, with what it adds to it or says otherwise."""
+    return record(**{each.name: getattr(value, each.name) for each in fields(value)} | more)
 
 
 def _left_out(value: object) -> bool:
@@ -148,17 +154,11 @@ class RoundChunk(GradeRecord):
     similarity: float
 
 
-class SetRecord(Record):
-    """How likely the chunks together answer, and what that rests on."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetRecord(SetGrade, Extended):
+    """How likely the chunks together answer, what that rests on, and the reason in words."""
 
-    score: float
     reason: str
-    readings: SetReadings
-    evaluator: str
-
-    @classmethod
-    def of(cls, together: SetGrade) -> SetRecord:
-        return cls(**shared(together, cls), reason=set_sentence(together))
 
 
 class RoundRecord(Record):
@@ -180,38 +180,27 @@ class RoundRecord(Record):
                 for hit in made.chunks
             ],
             joint=GradeRecord(**describe_grade(made.joint)) if made.joint else None,
-            together=SetRecord.of(made.together) if made.together else None,
+            together=extend(SetRecord, made.together, reason=set_sentence(made.together)) if made.together else None,
             decision=made.decision,
             sentence=decision_sentence(made.decision) if made.decision else "",
         )
 
 
-class StripRecord(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StripRecord(Strip, Extended):
     """One or a few sentences of a chunk or web page, scored alone, and where they stand."""
 
-    id: str
-    source_id: str
-    origin: Origin
-    start: int
-    end: int
-    text: str
-    score: float | None
-    kept: bool
-    selected: bool | None
-    why: KeepReason
-    source: str | None = Field(None, description="The document's name, or the web page's title.")
-    page: int | None = Field(None, description="From 1; null for the web.")
-    place: str | None = Field(None, exclude_if=_left_out)
-    url: str | None = Field(None, exclude_if=_left_out, description="Of a web page.")
+    source: Annotated[str | None, Field(description="The document's name, or the web page's title.")] = None
+    page: Annotated[int | None, Field(description="From 1; null for the web.")] = None
+    place: Annotated[str | None, Field(exclude_if=_left_out)] = None
+    url: Annotated[str | None, Field(exclude_if=_left_out, description="Of a web page.")] = None
 
     @classmethod
     def of(cls, strip: Strip, found: Chunk | WebPage | None) -> StripRecord:
-        where: dict[str, Any] = {}
         if isinstance(found, WebPage):
-            where = {"source": found.title or found.url, "url": found.url}
-        elif found is not None:
-            where = {"source": found.source, "page": found.page, "place": found.place}
-        return cls(**shared(strip, cls), **where)
+            return extend(cls, strip, source=found.title or found.url, url=found.url)
+        where = {"source": found.source, "page": found.page, "place": found.place} if found is not None else {}
+        return extend(cls, strip, **where)
 
 
 class WebPageRecord(GradeRecord):
@@ -249,85 +238,53 @@ class SearchRecord(Record):
         )
 
 
-class ShortAnswerRecord(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortAnswerRecord(ShortAnswer, Extended):
     """The few words that answer, with the characters of its source that they are."""
 
-    text: str
-    citation: int
-    source_id: str
-    strip_id: str
-    start: int
-    end: int
-    confidence: float
-    row: str
-    column: str
-    scale: str
-    rects: tuple[Rect, ...]
     sentence: str
 
     @classmethod
     def of(cls, short: ShortAnswer) -> ShortAnswerRecord:
-        return cls(**shared(short, cls), sentence=short.labelled)
+        return extend(cls, short, sentence=short.labelled)
 
 
-class CalculationRecord(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalculationRecord(Calculation, Extended):
     """A result that was worked out from cells, which the formula names by their place."""
 
-    kind: CalculationKind
-    cells: list[ShortAnswerRecord]
-    values: tuple[str, ...]
-    formula: str
-    value: float
-    result: str
+    cells: tuple[ShortAnswerRecord, ...]
     sentence: str
 
     @classmethod
     def of(cls, worked: Calculation) -> CalculationRecord:
-        cells = [ShortAnswerRecord.of(each) for each in worked.cells]
-        return cls(**shared(worked, cls) | {"cells": cells}, sentence=calculation_text(worked))
+        return extend(
+            cls, worked, cells=tuple(map(ShortAnswerRecord.of, worked.cells)), sentence=calculation_text(worked)
+        )
 
 
-class CheckRecord(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRecord(SentenceCheck, Extended):
     """Whether what it cites supports one sentence of the answer; `supported` null: not checkable."""
 
-    sentence: str
-    citations: tuple[int, ...]
-    supported: bool | None
-    score: float | None
-    note: str
-    by: str
-    why: str
-    who: str
-    invented: tuple[int, ...]
-    attributed: bool
-    dropped: tuple[int, ...]
-    judgements: tuple[Judgement, ...]
-    figures: tuple[FigureCheck, ...]
-    objection: str = Field(description="Which judges see it otherwise.")
+    note: str  # type: ignore[assignment] # the sentence in place of its reason
+    objection: Annotated[str, Field(description="Which judges see it otherwise.")]
 
     @classmethod
     def of(cls, check: SentenceCheck) -> CheckRecord:
-        return cls(**shared(check, cls) | {"note": check_sentence(check)}, objection=objection_sentence(check))
+        return extend(cls, check, note=check_sentence(check), objection=objection_sentence(check))
 
 
-class FailureRecord(Record):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureRecord(Failed, Extended):
     """Something that went wrong, and what was done instead. A `fatal` failure ended the run."""
 
-    step: Step
-    cause: str
-    remedy: str
-    at: float
-    reason: Reason
-    who: str
-    instead: str
-    by: str
-    fatal: bool
-    kind: Literal["failed"]
+    instead: str  # type: ignore[assignment] # the sentence in place of its reason
     message: str
 
-    @classmethod
-    def of(cls, failure: Failed) -> FailureRecord:
-        return cls(**shared(failure, cls) | {"instead": instead_sentence(failure)}, message=failure_sentence(failure))
+
+def _failure(failure: Failed) -> FailureRecord:
+    return extend(FailureRecord, failure, instead=instead_sentence(failure), message=failure_sentence(failure))
 
 
 class Outcome(Record):
@@ -384,14 +341,11 @@ def _answer(answer: Answer | None) -> dict[str, Any]:
     if answer is None:
         return {}
     return {
+        **shared(answer, AnswerRecord),
         "answer": answer.text,
         "short_answer": ShortAnswerRecord.of(answer.short) if answer.short else None,
         "calculation": CalculationRecord.of(answer.calculation) if answer.calculation else None,
         "answered_instead_of": answer.instead_of or None,
-        "remarks": answer.remarks,
-        "differing": answer.differing,
-        "contradicts": answer.contradicts,
-        "citations": answer.citations,
     }
 
 
@@ -455,8 +409,8 @@ class RunRecord(AnswerRecord, Outcome):
                 WebPageRecord(**shared(page, WebPageRecord), **describe_grade(trace.web_grades.get(page.id)))
                 for page in trace.pages
             ],
-            checks=[CheckRecord.of(each) for each in trace.checks],
-            failures=[FailureRecord.of(each) for each in trace.failures],
+            checks=[*map(CheckRecord.of, trace.checks)],
+            failures=[*map(_failure, trace.failures)],
             error=f"{failure_sentence(failure)} {failure.remedy}" if failure else None,
             timings=Timings(seconds=trace.seconds, steps=trace.steps),
         )

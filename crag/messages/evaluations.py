@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from crag.analysis.evaluate import Evaluation
-from crag.analysis.funnel import STEPS, Followed, Funnel, LeftOut, Step
 from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.results import STEP_SECONDS, Difference
+from crag.analysis.stages.funnel import STEPS, Followed, Funnel, LeftOut, Step
 from crag.core.model_ids import name_in_sentence
 from crag.messages.explanations import change_sentence, miss_sentence, setting_text
 from crag.messages.wording import stored_sentence
@@ -148,23 +148,16 @@ STEP_TITLES: dict[Step, str] = {
     "support": "Supported",
 }
 """What a question has done that passed a step."""
-LOST_TITLES: dict[Step, str] = {
-    "library": "Not in the library",
-    "search": "In the search",
-    "grade": "Below the lower threshold",
-    "evidence": "Between grade and evidence",
-    "answer": "Between evidence and answer",
-    "support": "Cited without support",
-}
-"""Where a question was lost that did not pass a step."""
 _LOST: dict[Step, str] = {
     "library": "before the search",
     "search": "in the search",
     "grade": "below the lower threshold",
     "evidence": "between grade and evidence",
     "answer": "between evidence and answer",
-    "support": "for a citation that does not support the answer",
+    "support": "in the check of its citations",
 }
+LOST_TITLES: dict[Step, str] = {step: said.capitalize() for step, said in _LOST.items()}
+"""Where a question was lost that did not pass a step."""
 _LEFT_OUT: dict[LeftOut, str] = {
     "no place": "without a known place of the answer",
     "no answer": "without an answer",

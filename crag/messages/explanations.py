@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from crag.analysis.breaking import FIGURE, ORDER, Break, Situation, marked, says
 from crag.analysis.causes import AnswerWithout, GradeExplanation, NoAnswer, Occlusion, OtherRun, Unexplained
-from crag.analysis.misses import REACH, Fate, Miss
+from crag.analysis.stages.miss import REACH, Fate, Miss
+from crag.analysis.tour import FIGURE, ORDER, Break, Situation, marked, says
 from crag.analysis.whatif.whatif import Move, Without
 from crag.core.model_ids import name_in_sentence
 from crag.core.settings import Settings, meta
@@ -236,11 +236,11 @@ def miss_sentence(miss: Miss) -> str:
         case "unused":
             return f"{what} {found}. The action was {miss.action}, so no text of documents was used."
         case "below":
-            return f"{what} {found}, below the upper threshold of {format_score(miss.upper)}."
+            return f"{what} {found}, below the upper threshold of {format_score(miss.settings.upper)}."
         case "dropped":
             score = _best_score(miss)
-            low = score is not None and score < miss.lower
-            below = f", below the lower threshold of {format_score(miss.lower)}" if low else ""
+            low = score is not None and score < miss.settings.lower
+            below = f", below the lower threshold of {format_score(miss.settings.lower)}" if low else ""
             return f"{what} {found}{below}, but {_dropped_text(miss)}."
         case "not cited":
             instead = "There is no answer that could cite it."
@@ -268,8 +268,7 @@ def _strips(miss: Miss) -> list[Strip]:
 
 
 def _best_score(miss: Miss) -> float | None:
-    grades = (fate.grade for fate in _own(miss))
-    return max((grade.score for grade in grades if grade is not None and grade.score is not None), default=None)
+    return max((fate.score for fate in _own(miss) if fate.score is not None), default=None)
 
 
 def target_text(miss: Miss) -> str:
@@ -304,7 +303,7 @@ def _unread_sentence(miss: Miss) -> str:
 
 
 def _filter_text(miss: Miss) -> str:
-    return f"the filter “{miss.filter}”" if miss.filter else "the least document confidence"
+    return f"the filter “{miss.settings.where}”" if miss.settings.where else "the least document confidence"
 
 
 def _retrieved_text(miss: Miss) -> str:
@@ -313,7 +312,7 @@ def _retrieved_text(miss: Miss) -> str:
     ranks = [fate.rank for fate in own if fate.rank is not None]
     if not ranks:
         return ""
-    scored = format_score(score, miss.lower, miss.upper) if score is not None else ""
+    scored = format_score(score, miss.settings.lower, miss.settings.upper) if score is not None else ""
     if len(own) == 1:
         return f"was retrieved at rank {ranks[0]}{scored and f' and scored {scored}'}"
     best = scored and f", the best of which scored {scored}"
@@ -326,9 +325,9 @@ def _dropped_text(miss: Miss) -> str:
     said = "no strip of it was kept"
     if not scores:
         return said
-    best = f"{said}; the best scored {format_score(max(scores), miss.floor)}"
-    if max(scores) < miss.floor:
-        return f"{best}, below the strip filter of {format_score(miss.floor)}"
+    best = f"{said}; the best scored {format_score(max(scores), miss.settings.strip_filter)}"
+    if max(scores) < miss.settings.strip_filter:
+        return f"{best}, below the strip filter of {format_score(miss.settings.strip_filter)}"
     refused = any(strip.selected is False for strip in strips)
     return f"{best}, {'but the language model left it out' if refused else 'and others took the room'}"
 
@@ -365,11 +364,10 @@ def missing_sentence(miss: Miss) -> str:
 
 def fate_text(fate: Fate) -> str:
     """How far a chunk came, with its rank, its score and what was kept of it."""
-    score = fate.grade.score if fate.grade is not None else None
     parts = [
         fate.stage,
         f"rank {fate.rank}" if fate.rank is not None else "",
-        f"score {format_score(score)}" if score is not None else "",
+        f"score {format_score(fate.score)}" if fate.score is not None else "",
         f"{sum(strip.kept for strip in fate.strips)} of {len(fate.strips)} strips kept" if fate.strips else "",
     ]
     return ", ".join(filter(None, parts))

@@ -1,111 +1,115 @@
-"""A run as slides for a presentation: one step each, in the order of the run.
-
-A slide names its step and the step's place in the trace, which holds what is drawn.
-"""
+"""The sentence on each slide of a presentation of a run."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Sequence
 
+from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Round, Trace
-from crag.core.types import Action, Citation, Strip, WebPage
+from crag.core.types import Action, Citation, Strip
 from crag.evaluation.trigger import verdict
+from crag.messages.answers import handed_sentence, origin_text
+from crag.messages.wording import failure_sentence, scope_text, web_origin, words_text
+from crag.text.formats import count
 
-Kind = Literal[
-    "question",
-    "rephrased",
-    "found",
-    "graded",
-    "action",
-    "kept",
-    "web",
-    "answer",
-    "source",
-    "checked",
-    "handed",
-    "ended",
-]
-"""question: what was asked. rephrased: the query of another search of the library. found: what that brings. graded:
-each chunk's score. action: what the scores lead to. kept: the strips. web: a search of it. answer: what was written.
-source: what one citation rests on. checked: each sentence against its citations. handed: the evidence that was handed
-over for another's answer. ended: a stop, or a failure."""
-
-_MOST_SOURCES = 3
-"""At most this many cited places are shown."""
+_MOST = 90
+"""Characters of a name in a sentence that is read from afar."""
+_ANSWERS = {Action.CORRECT: ("does", "do"), Action.AMBIGUOUS: ("may", "may"), Action.INCORRECT: ("does not", "do not")}
+"""Whether a passage answers, and whether several do, in a word."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slide:
-    """One step to be shown. `place`: which retrieval or search it is of, from 0, or the number of a citation."""
-
-    kind: Kind
-    place: int = 0
-
-
-def build_slides(trace: Trace) -> tuple[Slide, ...]:
-    """All of a run, whole or broken off; the question alone of one that has done nothing yet.
-
-    What another search of the library finds is shown once, with its scores.
-    """
-    found = [Slide(kind="question")]
-    for place, each in enumerate(trace.rounds):
-        if place:
-            found.append(Slide(kind="rephrased", place=place))
-        if not place or not each.made:
-            found.append(Slide(kind="found", place=place))
-        if each.made:
-            found.append(Slide(kind="graded", place=place))
-        if each.decision:
-            found.append(Slide(kind="action", place=place))
-    if sift_strips(trace):
-        found.append(Slide(kind="kept"))
-    found += [Slide(kind="web", place=place) for place in range(len(trace.searches))]
-    if trace.answer is not None:
-        found.append(Slide(kind="answer"))
-        found += [Slide(kind="source", place=citation.number) for citation in shown_sources(trace)]
-    if trace.checks:
-        found.append(Slide(kind="checked"))
-    if trace.handed_over:
-        found.append(Slide(kind="handed"))
-    if trace.failure or trace.cancelled:
-        found.append(Slide(kind="ended"))
-    return tuple(found)
+def question_sentence(trace: Trace) -> str:
+    """Of what the question was asked, and by whom."""
+    to = " to another store" if trace.elsewhere else " to the documents"
+    asked = f", asked of {scope_text(trace.scope)}" if trace.scope else to
+    via = f", {said}" if (said := origin_text(trace.via, trace.client)) else ""
+    return f"A {'follow-up ' if trace.standalone else ''}question{asked}{via}."
 
 
-def sift_strips(trace: Trace) -> tuple[Strip, ...]:
-    """The strips of the library's chunks, kept and dropped; none where texts were taken as they are."""
-    strips = [strip for strip in trace.all_strips if strip.origin == "internal"]
-    return () if all(strip.why == "whole" for strip in strips) else tuple(strips)
+def chunks_sentence(trace: Trace) -> str:
+    """What the last retrieval brought, or how that was graded."""
+    here = trace.rounds[-1]
+    search = "A search with a rewritten query" if len(trace.rounds) > 1 else "The search of the library"
+    if not here.chunks:
+        return f"{search} finds nothing."
+    documents = count(len({found.chunk.document_id for found in here.chunks}), "document")
+    closest = f"{len(here.chunks)} closest passages" if len(here.chunks) > 1 else "closest passage"
+    said = f"{search} finds the {closest}, from {documents}"
+    return f"{said}. {_grades(trace, here)}" if here.made else f"{said}."
 
 
-def shown_sources(trace: Trace) -> tuple[Citation, ...]:
-    """The first citations, one of each place: two on the same page make one picture."""
-    places: dict[tuple[str, object], Citation] = {}
-    for citation in trace.answer.citations if trace.answer else ():
-        places.setdefault((citation.source, citation.page or citation.source_id), citation)
-    return tuple(places.values())[:_MOST_SOURCES]
-
-
-def thresholds(trace: Trace, here: Round) -> tuple[float, float]:
-    """The upper and the lower threshold that the chunks of a retrieval are held against."""
+def _grades(trace: Trace, here: Round) -> str:
+    if here.joint is not None and not here.grades:
+        return "They are graded together: do they answer the question?"
     limits = here.decision or trace.run_settings
-    return limits.upper, limits.lower
+    scores = [grade.score for grade in here.grades.values()]
+    known = [verdict(score, upper=limits.upper, lower=limits.lower) for score in scores if score is not None]
+    counts = {action: known.count(action) for action in Action}
+    parts = [f"{number} {_ANSWERS[action][number > 1]}" for action, number in counts.items() if number]
+    parts += [f"{failed} could not be graded"] if (failed := scores.count(None)) else []
+    return f"Does each answer the question? {', '.join(parts)}."
 
 
-def tally(trace: Trace, here: Round) -> tuple[dict[Action, int], int]:
-    """How many chunks of a retrieval have which verdict by themselves, and how many could not be graded."""
-    upper, lower = thresholds(trace, here)
-    counts, failed = dict.fromkeys(Action, 0), 0
-    for grade in here.grades.values():
-        if grade.score is None:
-            failed += 1
-        else:
-            counts[verdict(grade.score, upper=upper, lower=lower)] += 1
-    return counts, failed
+def kept_sentence(strips: Sequence[Strip]) -> str:
+    """How many strips of the documents' chunks were kept."""
+    kept = [strip for strip in strips if strip.kept]
+    if not kept:
+        return f"The passages are cut into {count(len(strips), 'strip')}. None is kept."
+    return f"Only what helps is kept: {len(kept)} of {count(len(strips), 'strip')}, {words_text(kept)}."
 
 
-def used_pages(trace: Trace, place: int) -> tuple[WebPage, ...]:
-    """The pages of a web search of which something was kept."""
-    kept = {strip.source_id for strip in trace.kept("external")}
-    return tuple(page for page in trace.searches[place].pages if page.id in kept)
+def web_sentence(trace: Trace) -> str:
+    """What the web was asked, and what came of it."""
+    search = trace.searches[-1]
+    if search.found_at:
+        asked = "The results of an earlier search for this exact query are used again"
+    elif search.provider == "folder":
+        asked = "The saved pages are searched for this exact query"
+    else:
+        asked = "The web is searched for this exact query"
+    used = len({strip.source_id for strip in trace.kept("external")} & {page.id for page in search.pages})
+    came = f"{count(len(search.pages), 'page')} found, {used or 'none'} used" if search.pages else "nothing found"
+    return f"{asked}: {came}."
+
+
+def answer_sentence(trace: Trace) -> str:
+    """Who wrote the answer, what it rests on, and how many of its sentences that supports; or why there is none."""
+    answer = trace.answer
+    if answer is None:
+        return handed_sentence(trace)
+    if answer.abstained:
+        return "Nothing found is good enough to answer from, so there is no answer."
+    origins = [citation.origin for citation in answer.citations]
+    documents, web = origins.count("internal"), origins.count("external")
+    rests = [count(documents, "source") + " in the documents"] if documents else []
+    rests += [count(web, "source") + " on the web"] if web else []
+    how = "quoted word for word" if answer.quoted else f"written by {name_in_sentence(answer.by)}"
+    known = [check.supported for check in trace.checks if check.supported is not None]
+    checked = f" Its sources support {sum(known)} of {count(len(known), 'sentence')}." if known else ""
+    return f"The answer is {how} and rests on {' and '.join(rests) or 'no source'}.{checked}"
+
+
+def source_sentence(citation: Citation) -> str:
+    """What a cited source is."""
+    if citation.origin == "external":
+        return f"Source {citation.number} is a web page, quoted here."
+    name = citation.source if len(citation.source) <= _MOST else f"{citation.source[: _MOST - 1]}…"
+    where = f"{citation.where} of " if citation.where else ""
+    kept = f", {web_origin(citation.from_web)}" if citation.from_web else ""
+    return f"Source {citation.number} is {where}{name}{kept}."
+
+
+def end_sentence(trace: Trace) -> str:
+    """How a run ended that came to no answer."""
+    return failure_sentence(trace.failure, name_in_sentence) if trace.failure else "The run was stopped."
+
+
+def outcomes(trace: Trace) -> dict[Action, str]:
+    """What each action leads to under a run's settings, in few words."""
+    settings = trace.run_settings
+    said = {}
+    for action in Action:
+        documents, web = action in settings.internal_on, action in settings.web_on
+        used = ["documents"] * documents + ["web"] * web
+        said[action] = " and ".join(used) if len(used) > 1 else f"{used[0]} alone" if used else "no answer"
+    return said

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from crag.analysis.monitoring.figures import mark
 from tests.support.app_text import said, select
 from tests.support.tab_states import state_in
 from tests.support.tune_runs import run
@@ -71,13 +72,14 @@ def test_runs_of_a_chosen_span_and_strategy_are_drawn(tab):
 def test_a_mark_lists_just_its_runs_each_of_which_opens(tab):
     app = tab(lately(1, [0.9]), lately(2, [0.01], question="Which harbour?"), lately(3, [0.01], hours=30))
     day = (datetime.now(UTC) - timedelta(hours=1)).date().isoformat()
-    picked(app, f"action|{day}|INCORRECT")
+    picked(app, mark("time", "INCORRECT", day))
     listed = [each.value for each in app.dataframe if "Question" in each.value][-1]
     assert list(listed["Question"]) == ["Which harbour?"]
-    select(app, "mon-table-Compared by strategy", 0, "Runs")
+    select(app, "mon-table-By strategy", 0, "Runs")
     [listed] = [each.value for each in app.dataframe if "Question" in each.value]
     assert len(listed) == 3
-    assert "0 runs" in picked(app, "action|<b>|nothing")
+    assert "**All runs**: 3 runs." in picked(app, mark("span", "runs"))
+    assert "runs." not in picked(app, "time|CORRECT|<b>")
 
 
 class Here:

@@ -53,7 +53,7 @@ def test_it_pauses_steps_and_slides(exported):
     slider.focus()
     page.keyboard.press("Home")
     assert state(page) == "paused" and page.locator("output.label").inner_text().startswith("1 of ")
-    expect(page.locator("details")).to_have_count(0)
+    expect(page.locator(".part details")).to_have_count(0)
     assert page.get_by_role("button", name="Back").is_disabled()
     step = page.get_by_role("button", name="Step")
     for _ in range(40):

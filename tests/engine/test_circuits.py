@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from crag.analysis.monitoring.figures import facts_of
+from crag.analysis.monitoring.reading import facts_of
 from crag.core.config import AppConfig, Keys
 from crag.core.trace import Trace
 from crag.engine import Engine

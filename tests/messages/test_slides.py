@@ -7,42 +7,45 @@ import pytest
 from crag.core.trace import Round, Trace
 from crag.core.types import RetrievedChunk
 from crag.evaluation.refinement import make_strip
+from crag.export.html.page_pictures import shown_sources
+from crag.export.html.slides import run_slides
 from crag.export.markdown import handed_over
-from crag.messages.slide_sentences import describe_slide, outcomes
-from crag.messages.slides import build_slides, shown_sources
+from crag.messages.slides import outcomes
 from crag.testing.fakes import chunk_of
 from tests.support.whole_run import approved, events, refused
 
 
-def kinds(trace: Trace) -> list[str]:
-    return [slide.kind for slide in build_slides(trace)]
-
-
 def sentences(trace: Trace) -> dict[str, str]:
-    return {slide.kind: describe_slide(slide, trace) for slide in build_slides(trace)}
+    return {slide.step: slide.says for slide in run_slides(trace, {})}
 
 
-def test_a_whole_run_is_told_from_its_question_to_its_check():
+def test_a_whole_run_is_told_from_its_question_to_its_sources():
     trace = Trace.from_events(events())
-    assert kinds(trace) == [
-        *("question", "found", "graded", "action", "kept", "web", "answer", "source", "source", "checked")
-    ]
+    steps = ["Question", "Evaluate", "Action", "Refine", "Search", "Answer", "Source", "Source"]
+    assert [slide.step for slide in run_slides(trace, {})] == steps
     said = sentences(trace)
-    assert said["graded"].endswith("1 may, 1 does not, 1 could not be graded.")
-    assert said["action"].startswith("AMBIGUOUS: the best chunk scored 0.58, between 0.30 and 0.70")
-    assert said["web"].endswith("for this exact query: 1 page found, 1 used.")
-    assert said["answer"].endswith("rests on 1 source in the documents and 1 source on the web.")
-    assert said["checked"].endswith("1 of 2 are supported.")
+    assert said["Evaluate"].startswith("The search of the library finds the 3 closest passages, from 1 document. ")
+    assert said["Evaluate"].endswith("1 may, 1 does not, 1 could not be graded.")
+    assert said["Action"].startswith("AMBIGUOUS: the best chunk scored 0.58, between 0.30 and 0.70")
+    assert said["Search"].endswith("for this exact query: 1 page found, 1 used.")
+    rests = "rests on 1 source in the documents and 1 source on the web. Its sources support 1 of 2 sentences."
+    assert said["Answer"].endswith(rests)
+
+
+def test_another_search_of_the_library_is_a_slide_of_its_own():
+    trace = Trace.from_events(events())
+    again = replace(trace, rounds=(*trace.rounds, replace(trace.rounds[0], query="q", grades={}, decision=None)))
+    slides = [slide for slide in run_slides(again, {}) if slide.step in ("Evaluate", "Retrieve")]
+    assert [slide.step for slide in slides] == ["Evaluate", "Retrieve"]
+    assert slides[1].says == "A search with a rewritten query finds the 3 closest passages, from 1 document."
 
 
 @pytest.mark.parametrize("made", [events, approved, refused])
 def test_every_moment_of_a_run_has_scenes_with_a_sentence_each(made):
     run = made()
     for length in range(len(run) + 1):
-        trace = Trace.from_events(run[:length])
-        for slide in build_slides(trace):
-            said = describe_slide(slide, trace)
-            assert said.endswith((".", "?")) and said[0].isupper()
+        for slide in run_slides(Trace.from_events(run[:length]), {}):
+            assert slide.says.endswith((".", "?")) and slide.says[0].isupper()
 
 
 def test_two_citations_of_one_page_are_shown_once():
@@ -58,10 +61,10 @@ def test_what_each_action_leads_to_is_of_the_runs_own_settings():
 
 def test_evidence_that_was_handed_over_is_the_last_scene_and_no_answer_is_told():
     trace = replace(Trace.from_events(events()), wanted="evidence", answer=None, checks=(), via="mcp", client="notes")
-    assert kinds(trace) == ["question", "found", "graded", "action", "kept", "web", "handed"]
     said = sentences(trace)
-    assert said["question"] == "A question to the documents, through MCP (calls itself “notes”)."
-    assert said["handed"].startswith("The evidence was handed to the program that asked through MCP")
+    assert list(said) == ["Question", "Evaluate", "Action", "Refine", "Search", "Hand over"]
+    assert said["Question"] == "A question to the documents, through MCP (calls itself “notes”)."
+    assert said["Hand over"].startswith("The evidence was handed to the program that asked through MCP")
     assert [text.split()[0] for _, text in handed_over(trace)] == ["Kept", "Web"]
     assert handed_over(replace(trace, cancelled=True)) == []
 

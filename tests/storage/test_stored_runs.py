@@ -13,7 +13,7 @@ from sqlalchemy import func, update
 
 from crag.analysis.evaluate import evaluations, rows
 from crag.analysis.metrics.metrics import measure_run
-from crag.analysis.monitoring.figures import facts_of
+from crag.analysis.monitoring.reading import facts_of
 from crag.analysis.questions.sets import Question
 from crag.analysis.whatif.entries import Entry
 from crag.analysis.whatif.replay_plan import StoredDecisions

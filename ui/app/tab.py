@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from crag.analysis.misses import Miss
+from crag.analysis.stages.miss import Miss
 from crag.core.filters import Scope
 from ui.components.tab_state import LibraryState, tab_state
 

@@ -16,7 +16,7 @@ from crag.analysis.causes import (
     explain_grade,
     nearest_other_run,
 )
-from crag.analysis.misses import Fate, Miss, Wanted, explain_miss
+from crag.analysis.stages.miss import Fate, Miss, Wanted, explain_miss
 from crag.analysis.whatif.whatif import Move, Without, leave_out, smallest_moves
 from crag.core.protocols import SetGrader
 from crag.core.trace import Trace
@@ -322,7 +322,7 @@ def _miss_row(fate: Fate) -> dict[str, object]:
         "Rank": fate.rank or fate.ranks.together,
         "By meaning": fate.ranks.meaning,
         "By words": fate.ranks.words,
-        "Score": fate.grade.score if fate.grade is not None else None,
+        "Score": fate.score,
         "Strips kept": f"{kept} of {len(fate.strips)}" if fate.strips else "",
         "Text": excerpt(fate.chunk.text, 120),
     }

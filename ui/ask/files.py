@@ -11,7 +11,7 @@ from crag.core.events import events_to_jsonl
 from crag.core.trace import Trace
 from crag.export import markdown
 from crag.export.html import marks, pages
-from crag.export.html.slides import pictures
+from crag.export.html.page_pictures import pictures
 from crag.storage.runs import Unreadable
 from ui.app.program import prices_in_use, program
 from ui.app.session import Session

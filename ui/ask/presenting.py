@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from crag.core.errors import NotFoundError
-from crag.export.html.slides import pictures, show_slides
+from crag.export.html.page_pictures import pictures
+from crag.export.html.slides import show_slides
 from ui.app.session import Session
 from ui.run import pageview, presentation
 

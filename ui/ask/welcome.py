@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -12,12 +12,11 @@ from pydantic import ValidationError
 from crag.core.events import Event, StepFinished, events_from_jsonl
 from crag.core.sample import RECORDING
 from crag.core.trace import Trace
+from crag.core.types import Step
 from crag.export.html import elements as h
 from crag.export.html import path, slides, words
 from crag.export.html.elements import Html
 from crag.export.html.safe_text import markdown
-from crag.messages.slide_sentences import describe_slide
-from crag.messages.slides import Kind, build_slides
 from ui.app import guide, tab
 from ui.app.session import Session
 from ui.ask import conversation
@@ -118,7 +117,9 @@ def _questions(session: Session) -> None:
 
 _log = logging.getLogger(__name__)
 
-_SHOWN: tuple[Kind, ...] = ("question", "graded", "action", "kept", "web", "answer")
+_ENDS: Mapping[str, Step] = {"Evaluate": "evaluate", "Action": "act", "Refine": "refine", "Search": "refine"}
+"""By slide, the step at whose end the path is drawn."""
+_SHOWN = ("Question", *_ENDS, "Answer")
 """The slides of the run that are played; tour.css gives each its share of the time."""
 
 
@@ -141,13 +142,12 @@ def _drawn() -> Html:
 
 def draw_states(events: Sequence[Event]) -> Html:
     """The states of a run on top of each other: its path as far as it has come, one sentence and one picture."""
-    whole = Trace.from_events(events)
-    shown = [slide for slide in build_slides(whole) if slide.kind in _SHOWN]
+    shown = [slide for slide in slides.run_slides(Trace.from_events(events), {}) if slide.step in _SHOWN]
     states = [
         h.li(style=f"--at:{place}")[
-            path.path(_until(events, slide.kind)),
-            h.p("says")[h.span("step")[slides.STEP[slide.kind]], describe_slide(slide, whole)],
-            h.div("picture")[slides.picture(slide, whole, {})],
+            path.path(_until(events, slide.step)),
+            h.p("says")[h.span("step")[slide.step], slide.says],
+            h.div("picture")[slide.picture],
         ]
         for place, slide in enumerate(shown)
     ]
@@ -161,12 +161,9 @@ def draw_states(events: Sequence[Event]) -> Html:
     ]
 
 
-def _until(events: Sequence[Event], kind: Kind) -> Trace:
-    """The run as it was when a slide of this kind could be shown."""
-    if kind == "answer":
-        return Trace.from_events(events)
-    if kind == "question":
-        return Trace.from_events(events[:1])
-    step = {"graded": "evaluate", "action": "act", "kept": "refine", "web": "refine"}[kind]
-    ends = [at for at, event in enumerate(events, 1) if isinstance(event, StepFinished) and event.step == step]
-    return Trace.from_events(events[: ends[0] if kind == "kept" else ends[-1]])
+def _until(events: Sequence[Event], step: str) -> Trace:
+    """The run as it was when a slide of this step could be shown: by the first end for strips, else the last."""
+    if step not in _ENDS:
+        return Trace.from_events(events[:1] if step == "Question" else events)
+    ends = [at for at, event in enumerate(events, 1) if isinstance(event, StepFinished) and event.step == _ENDS[step]]
+    return Trace.from_events(events[: ends[0] if step == "Refine" else ends[-1]])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from crag.analysis.breaking import SITUATIONS, Outcome, play
+from crag.analysis.tour import SITUATIONS, Outcome, play
 from crag.core.errors import BusyError, NotFoundError
 from crag.core.trace import Trace
 from crag.export.html import elements as h

@@ -12,8 +12,8 @@ from crag.core.trace import Track
 from crag.core.types import Chunk
 from crag.export.html import elements as h
 from crag.export.html import words
+from crag.export.html.page_pictures import DRAWN
 from crag.export.html.safe_text import excerpt, markdown
-from crag.export.html.slides import DRAWN
 from ui.app import tables as app_tables
 from ui.app.session import Session
 from ui.components import problems

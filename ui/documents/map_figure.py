@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
@@ -11,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from crag.analysis.atlas.layout import Points, Topics
 from crag.analysis.atlas.projection import Projection, Question, topic_words
@@ -26,13 +23,12 @@ from ui.components.charts import COLOURS, framed
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-DRAWN, SAMPLED = 4_000, 2_500
-"""The most points that are drawn one by one; of more, an even part is, over a picture of all: the page's rules for
-scripts, which allow none that is made from text, keep plotly's WebGL from working."""
+DRAWN = 4_000
+"""The most points that are drawn; of more chunks an even part is."""
 _FIRST = 80
 """Characters of a chunk that are shown of it."""
-_SIDE, _LINE = 800, 42
-"""Pixels of the picture of all, at each side, and characters of a line beside the pointer."""
+_LINE = 42
+"""Characters of a line beside the pointer."""
 _HEIGHT = 620
 _PALETTES = {
     "light": ("#5546c8", "#2f8f3a", "#b07cc6", "#8a9417", "#5c6f86", "#33266e"),
@@ -71,8 +67,8 @@ class Groups:
 
 
 def drawn_rows(count: int) -> NDArray[np.int64]:
-    """Which of the chunks are drawn one by one, ascending."""
-    return np.unique(np.linspace(0, count - 1, count if count <= DRAWN else SAMPLED).astype(np.int64))
+    """Which of the chunks are drawn, ascending."""
+    return np.unique(np.linspace(0, count - 1, min(count, DRAWN)).astype(np.int64))
 
 
 def read_chunks(library: Library, found: Projection) -> Chunks:
@@ -106,8 +102,6 @@ def draw(chunks: Chunks, groups: Groups, questions: Sequence[Question], theme: s
         modebar={"bgcolor": "rgba(0,0,0,0)", "color": COLOURS[theme]["quiet"], "activecolor": COLOURS[theme]["accent"]},
         hoverlabel={"align": "left", "bgcolor": COLOURS[theme]["ground"], "font": {"color": COLOURS[theme]["ink"]}},
     )
-    if len(chunks.numbers) > DRAWN:
-        figure.add_layout_image(_picture(chunks.points, theme))
     return figure
 
 
@@ -211,18 +205,3 @@ def _titles(chunks: Chunks, theme: str) -> Any:
         hoverinfo="skip",
         showlegend=False,
     )
-
-
-def _picture(points: Points, theme: str) -> dict[str, Any]:
-    """All points as a picture that lies below the others."""
-    low, high = points.min(axis=0), points.max(axis=0)
-    counts = np.histogram2d(points[:, 1], points[:, 0], _SIDE, [(low[1], high[1]), (low[0], high[0])])[0]
-    picture = Image.new("RGB", (_SIDE, _SIDE), COLOURS[theme]["quiet"])
-    picture.putalpha(Image.fromarray(np.where(counts[::-1] > 0, 90, 0).astype(np.uint8)))
-    file = io.BytesIO()
-    picture.save(file, "PNG", compress_level=1)
-    return {
-        "source": f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}",
-        **{"xref": "x", "yref": "y", "layer": "below", "sizing": "stretch"},
-        **{"x": float(low[0]), "y": float(high[1]), "sizex": float(high[0] - low[0]), "sizey": float(high[1] - low[1])},
-    }

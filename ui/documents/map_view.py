@@ -30,7 +30,7 @@ from ui.components import charts, forms, problems
 from ui.components.remembered import remembered
 from ui.documents import table
 from ui.documents.listing import Held
-from ui.documents.map_figure import COLOURED, DRAWN, SAMPLED, Chunks, Groups, draw, read_chunks
+from ui.documents.map_figure import COLOURED, DRAWN, Chunks, Groups, draw, read_chunks
 from ui.documents.state import state
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _notes(chunks: Chunks, questions: Sequence[Question], held: int) -> None:
     of = f" of {held:,}, evenly over all" if held > projection.MOST else ""
     said = f"{words.count(len(chunks.numbers), 'chunk')}{of}, {words.count(len(questions), 'past question')}."
     if len(chunks.numbers) > DRAWN:
-        said += f" Points with details: {SAMPLED:,}, spread evenly. A selection takes all."
+        said += f" {DRAWN:,} points are drawn, evenly over all. A selection takes all."
     st.caption(f"{said} Near points say similar things; the axes have no meaning. Draw around points to select them.")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from crag.analysis.evaluate import Evaluation
-from crag.analysis.funnel import STEPS, Followed, Funnel
+from crag.analysis.stages.funnel import STEPS, Followed, Funnel
 from crag.export.html import words
 from crag.export.html.safe_text import escaped, markdown
 from crag.export.html.slides import DrawnSlide, list_reasons, show_drawn

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from crag.analysis.evaluate import Evaluation, rows, spending
-from crag.analysis.funnel import Funnel, trace_funnel
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Difference, Result, compare_results, summed_up
+from crag.analysis.stages.funnel import Funnel, trace_funnel
 from crag.export.html import words
 from crag.providers.prices import Spent
 from crag.storage.library import Library

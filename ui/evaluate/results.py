@@ -8,9 +8,9 @@ from typing import Any
 import streamlit as st
 
 from crag.analysis.evaluate import Evaluation
-from crag.analysis.funnel import Funnel
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Result, flat
+from crag.analysis.stages.funnel import Funnel
 from crag.core.errors import InputError
 from crag.export.html import words
 from crag.export.html.safe_text import markdown

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from crag.analysis.monitoring import figures
-from crag.analysis.monitoring.figures import Change, behind
+from crag.analysis.monitoring.figures import BINS, By, Change, Chosen, Kind, behind, mark, read_mark
 from crag.core.model_ids import maker
 from crag.core.runfacts import RunFacts
 from crag.core.types import Action
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
-from crag.messages.monitoring import Said, change_sentence
+from crag.messages.monitoring import MOST_REWRITES, Said, change_sentence
 from crag.providers import registry
 from ui.app import clicks, guide, navigation
 from ui.app import tables as cells
@@ -40,8 +39,6 @@ _SHOWN = 1000
 def show_runs(session: Session, mark: str, runs: Sequence[RunFacts], own: bool) -> None:
     """The runs that a mark stands for, as many as a person reads; `own`: they are of this session's library."""
     st.markdown(f"**{markdown(mark_text(mark))}**: {words.count(len(runs), 'run')}.")
-    if not runs:
-        return
     shown = runs[:_SHOWN]
     questions = session.library.runs.questions([run.run_id for run in shown]) if own else {}
     rows = [_row(run, questions.get(run.run_id, "")) for run in shown]
@@ -75,36 +72,25 @@ def _row(run: RunFacts, question: str) -> cells.Row:
 
 def mark_text(mark: str) -> str:
     """What a mark stands for, in words."""
-    kind, _, rest = mark.partition("|")
-    one, _, other = rest.partition("|")
-    when = f"{bucket_text(one)}, " if one[:1].isdigit() and "-" in one else ""
+    kind, measure, name = read_mark(mark)
+    return ", ".join(filter(None, (_group_text(kind, name), tables.head(measure)))) or "All runs"
+
+
+def _group_text(kind: str, name: str) -> str:
+    """A group in words; empty of all that is looked at."""
     match kind:
-        case "action":
-            return f"{when}{'no action' if other == 'none' else other}"
-        case "score":
-            return f"Best score from {int(one) / 20:.2f}{', the four weeks before' if other == 'before' else ''}"
-        case "step":
-            least = "the slower half" if other == "median" else "the slowest twentieth"
-            return f"{'Whole run' if one == 'run' else one.capitalize()}, {least}"
-        case "failed":
-            return f"{registry.title(one)} failed: {other}"
-        case "group":
-            named = words.strategy(other) if one == "strategy" else other or "all documents"
-            return _WEEKS[other] if one == "week" and other in _WEEKS else named
-        case "outcome":
-            return one
-        case _:
-            return when + _KINDS.get(kind, "all")
-
-
-_KINDS = {
-    "web": "searched the web",
-    "rewrites": "with rewritten queries, most first",
-    "calls": "with outside calls, most expensive first",
-    "faithful": "answers that were checked, least supported first",
-    "gaps": "not answered by the documents",
-    "runs": "All runs",
-}
+        case "time":
+            return bucket_text(name)
+        case "week" | "before":
+            return _WEEKS.get(name or kind, "")
+        case "score" | "score before":
+            before = ", the four weeks before" if kind == "score before" else ""
+            return f"Best score from {int(name) / BINS:.2f}{before}"
+        case "failure":
+            return tables.failure_text(name)
+        case "strategy" | "evaluator" | "scope" | "via":
+            return _BY[kind][1](name)
+    return ""
 
 
 _WEEKS = {"now": "The last seven days", "before": "The four weeks before"}
@@ -114,7 +100,7 @@ _EMPTY = (
     "searched, how long each step takes, and what fails.\n\n"
     "Ask a question: each run is counted from then on."
 )
-_BY: Mapping[figures.By, tuple[str, Callable[[str], str]]] = {
+_BY: Mapping[By, tuple[str, Callable[[str], str]]] = {
     "strategy": ("Strategy", words.strategy),
     "evaluator": ("Evaluator", lambda id: maker(id) if id else "none"),
     "scope": ("Asked of", filters.scope_text),
@@ -157,13 +143,13 @@ def _view(session: Session, seen: Seen, workspace: str) -> None:
     choice = filters.choice(seen.runs)
     made = board(seen, choice, stored.added(session.library) if own else ())
     _sentences(made.sentences)
-    if made.found.runs:
+    if made.found.span.runs:
         _charts(made)
         _compared(made)
         _files(made)
-    mark, state().mark = state().mark, ""
-    if mark:
-        show_runs(session, mark, behind(mark, made.found), own)
+    chosen, state().mark = state().mark, ""
+    if runs := behind(chosen, made.found):
+        show_runs(session, chosen, runs, own)
 
 
 def _sentences(said: Sequence[Said]) -> None:
@@ -193,74 +179,78 @@ def _sentence(each: Said, place: int) -> None:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One part of the page: a chart with its table folded below it, a table alone, or what is said in their place."""
+
+    title: str
+    about: str = ""
+    figure: Figure | None = None
+    table: Table | None = None
+    said: str = ""
+
+
+def _panels(found: Chosen, theme: str) -> Iterator[Panel]:
+    before = "dotted: the four weeks before"
+    web = plots.over_time(found, "web", theme)
+    yield Panel("Web rate", f"share of runs that searched the web; {before}", web)
+    rewrites = plots.over_time(found, "rewrites", theme, percent=False, limit=MOST_REWRITES)
+    about = f"dashed: {MOST_REWRITES}, above which your documents may not cover the questions"
+    yield Panel("Rewrites per question", about, rewrites)
+    scores = plots.scores(found, theme)
+    yield Panel("Best score of each run", "of the chunks acted on", scores, tables.of_scores(found))
+    yield Panel("Latency by step", "logarithmic", plots.latency(found, theme), tables.of_latency(found))
+    failures = tables.of_failures(found) if found.groups["failure"] else None
+    yield Panel("Failures", "by who failed and why", None, failures, "Nothing failed in this span.")
+    if found.span.total("calls"):
+        priced = found.span.total("dollars") > 0
+        about = "dollars, as far as prices are known" if priced else "calls: no price is known"
+        yield Panel("Outside calls and cost", about, plots.spending(found, theme))
+    else:
+        yield Panel("Outside calls and cost", said="No outside calls: local models make none and cost nothing.")
+    if found.span["faithfulness"].of:
+        faithful = plots.over_time(found, "faithfulness", theme)
+        yield Panel("Faithfulness", f"share of sentences that their sources support; {before}", faithful)
+
+
 def _charts(made: Board) -> None:
-    theme = charts.current_theme()
-    heading("Runs and their actions", _width(made))
-    _plot(plots.action_mix(made.actions, made.changes, theme), "actions")
-    _changes(plots.numbered(made.changes, made.found.buckets))
-    _table(tables.over_time(made))
+    theme, found = charts.current_theme(), made.found
+    heading("Runs and their actions", _width(found))
+    _plot(plots.action_mix(found, made.changes, theme), "Runs and their actions")
+    _changes(plots.numbered(made.changes, list(found.groups["time"])))
+    _table(tables.of_groups(found.groups["time"].values(), "time", "Time", bucket_text))
     with st.container(key="mon-charts"):
-        left, right = st.columns(2, gap="large")
-        with left:
-            heading("Web rate", "share of runs that searched the web; dotted: the four weeks before")
-            _plot(plots.over_time(made.web, "web", theme, before=made.before["web"]), "web")
-        with right:
-            heading("Rewrites per question", "dashed: 0.5, above which your documents may not cover the questions")
-            _plot(plots.rewrites(made.rewrites, made.before["rewrites"], theme), "rewrites")
-        left, right = st.columns(2, gap="large")
-        with left:
-            heading("Best score of each run", "of the chunks acted on")
-            _plot(plots.scores(made.scores, made.scores_before, theme), "scores")
-            _table(tables.of_scores(made.scores, made.scores_before))
-        with right:
-            heading("Latency by step", "logarithmic")
-            _plot(plots.latency(made.latency, theme), "latency")
-            _table(tables.of_latency(made.latency))
-        left, right = st.columns(2, gap="large")
-        with left:
-            heading("Failures", "by who failed and why")
-            if made.failures:
-                _table(tables.of_failures(made.failures), folded=False)
-            else:
-                st.caption("Nothing failed in this span.")
-        with right:
-            _spent(made, theme)
-        left, right = st.columns(2, gap="large")
-        with left:
-            _faithful(made, theme)
-        with right:
-            _gaps(made)
+        panels = list(_panels(found, theme))
+        for place in range(0, len(panels), 2):
+            for column, panel in zip(st.columns(2, gap="large"), panels[place : place + 2], strict=False):
+                with column:
+                    _show_panel(panel)
+    _gaps(len(found.span.behind("gaps")))
 
 
-def _width(made: Board) -> str:
-    since, until = (words.moment(each.isoformat(), "") for each in (made.found.since, made.found.until))
-    name = {"hour": "an hour", "day": "a day", "week": "a week"}[made.found.width]
+def _show_panel(panel: Panel) -> None:
+    heading(panel.title, panel.about)
+    if panel.figure is not None:
+        _plot(panel.figure, panel.title)
+    if panel.table is not None:
+        _table(panel.table, folded=panel.figure is not None)
+    elif panel.figure is None:
+        st.caption(panel.said)
+
+
+def _width(found: Chosen) -> str:
+    since, until = (words.moment(each.isoformat(), "") for each in (found.since, found.until))
+    name = {"hour": "an hour", "day": "a day", "week": "a week"}[found.width]
     return f"a bar {name}, {since} to {until} UTC; click a bar to list its runs"
 
 
-def _spent(made: Board, theme: str) -> None:
-    if not any(each.calls for each in made.spending.values()):
-        heading("Outside calls and cost")
-        st.caption("No outside calls: local models make none and cost nothing.")
-        return
-    priced = any(each.dollars for each in made.spending.values())
-    heading("Outside calls and cost", "dollars, as far as prices are known" if priced else "calls: no price is known")
-    _plot(plots.spending(made.spending, theme), "calls")
-
-
-def _faithful(made: Board, theme: str) -> None:
-    if any(each.value is not None for each in made.faithfulness.values()):
-        heading("Faithfulness", "share of sentences that their sources support")
-        _plot(plots.over_time(made.faithfulness, "faithful", theme, before=made.before["faithfulness"]), "faithful")
-
-
-def _gaps(made: Board) -> None:
-    count = figures.gaps(made.found.runs)
+def _gaps(count: int) -> None:
     if count:
         heading("Coverage gaps", "what the documents do not answer")
         st.markdown(f"{words.count(count, 'run')} found no answer in the documents.")
         with st.container(horizontal=True):
-            st.button("List these runs", key="mon-gap-runs", type="tertiary", on_click=_list, args=("gaps",))
+            gaps = mark("span", "gaps")
+            st.button("List these runs", key="mon-gap-runs", type="tertiary", on_click=_list, args=(gaps,))
             st.button("Look at the gaps in Documents", key="mon-gaps", type="tertiary", on_click=_to_gaps)
 
 
@@ -307,8 +297,8 @@ def _clicked(key: str) -> None:
     chosen: Any = st.session_state.get(key)
     points = chosen["selection"]["points"] if chosen else []
     data = points[0].get("customdata") if points else None
-    mark = data[0] if isinstance(data, list | tuple) and data else data
-    _note(key, mark if isinstance(mark, str) else None)
+    first = data[0] if isinstance(data, list | tuple) and data else data
+    _note(key, first if isinstance(first, str) else None)
 
 
 def _picked(key: str, table: Table) -> None:
@@ -330,22 +320,22 @@ def _list(mark: str) -> None:
 
 
 def _compared(made: Board) -> None:
+    groups = made.found.groups
     heading("This week", "the last seven days beside the four weeks before, with 95 % intervals")
-    _table(tables.of_groups(figures.weeks(made.found), "week", "Time", _WEEKS.__getitem__), folded=False)
+    _table(tables.of_groups(groups["week"].values(), "week", "Week", _WEEKS.__getitem__), folded=False)
     heading("Compared", "all figures with their 95 % intervals")
     by = forms.one_of("Compare by", {name: title for name, (title, _) in _BY.items()}, "mon-by")
     head, named = _BY[by]
-    _table(tables.of_groups(figures.groups(made.found.runs, by), by, head, named), folded=False)
+    _table(tables.of_groups(groups[by].values(), by, head, named), folded=False)
 
 
 def _files(made: Board) -> None:
-    by: figures.By = st.session_state.get("mon-by") or "strategy"
+    groups = made.found.groups
+    by: By = st.session_state.get("mon-by") or "strategy"
+    files: Mapping[str, tuple[Kind, str]] = {"Over time": ("time", "over-time"), "Compared": (by, by)}
     with st.popover("Export"):
-        downloads.table("Runs", lambda: tables.export_runs(made.found.runs), "monitor-runs", key="mon-runs")
-        downloads.table("Over time", lambda: tables.export_over_time(made), "monitor-over-time", key="mon-time")
-        downloads.table(
-            "Compared",
-            lambda: tables.export_groups(figures.groups(made.found.runs, by), by),
-            f"monitor-{by}",
-            key="mon-groups",
-        )
+        runs = made.found.span.runs
+        downloads.table("Runs", lambda: tables.export_runs(runs), "monitor-runs", key="mon-runs")
+        for label, (kind, name) in files.items():
+            export = partial(tables.export_groups, groups[kind].values(), kind)
+            downloads.table(label, export, f"monitor-{name}", key=f"mon-file-{name}")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from crag.analysis.intervals import Estimate
-from crag.analysis.monitoring import figures
-from crag.analysis.monitoring.figures import Change, Choice, Chosen, Latency, RunFactsCache, Spending, choose_runs
+from crag.analysis.monitoring.figures import Change, Choice, Chosen, changes, choose_runs
+from crag.analysis.monitoring.reading import RunFactsCache
 from crag.core.errors import CragError
 from crag.core.runfacts import RunFacts
 from crag.messages.monitoring import Said, compose_sentences
@@ -75,21 +74,11 @@ def added(library: Library) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
-    """Figures by name as `crag.analysis.monitoring.figures` makes them."""
+    """The runs that are looked at in their groups, what is said of them, and what changed in their time."""
 
     found: Chosen
     sentences: Sequence[Said]
     changes: Sequence[Change]
-    actions: Mapping[str, Mapping[str, int]]
-    web: Mapping[str, Estimate]
-    rewrites: Mapping[str, Estimate]
-    faithfulness: Mapping[str, Estimate]
-    before: Mapping[str, float | None]
-    scores: Sequence[int]
-    scores_before: Sequence[int]
-    latency: Sequence[Latency]
-    failures: Mapping[str, Mapping[str, int]]
-    spending: Mapping[str, Spending]
 
 
 def board(seen: Seen, choice: Choice, added: Sequence[tuple[str, str]], now: datetime | None = None) -> Board:
@@ -107,22 +96,6 @@ def _board(
     now: datetime,
 ) -> Board:
     found = choose_runs(_runs, choice, now)
-    return Board(
-        found=found,
-        sentences=compose_sentences(found),
-        changes=[each for each in figures.changes(found.every, added) if each.at >= found.since.isoformat()],
-        actions=figures.actions(found),
-        web=figures.over_time(found, figures.web_rate),
-        rewrites=figures.over_time(found, figures.rewrites),
-        faithfulness=figures.over_time(found, figures.faithfulness),
-        before={
-            "web": figures.web_rate(found.before).value,
-            "rewrites": figures.rewrites(found.before).value,
-            "faithfulness": figures.faithfulness(found.before).value,
-        },
-        scores=figures.distribution(found.runs),
-        scores_before=figures.distribution(found.before),
-        latency=figures.latency(found),
-        failures=figures.failures(found.runs),
-        spending={bucket: figures.spending(runs) for bucket, runs in found.by_bucket().items()},
-    )
+    since = found.since.isoformat()
+    changed = [each for each in changes(found.every, added) if each.at >= since]
+    return Board(found=found, sentences=compose_sentences(found), changes=changed)

@@ -19,9 +19,9 @@ from crag.core.types import Chunk, Citation, Document, Rect, ShortAnswer, Strip,
 from crag.export.html import elements as h
 from crag.export.html import marks, words
 from crag.export.html.elements import Html
+from crag.export.html.page_pictures import draw_page, find_marked, find_shorts, held_document, is_drawn
 from crag.export.html.passage import Passage, Sweep, View, draw_surroundings, recognised, short_layer, spoken_layer
 from crag.export.html.safe_text import excerpt, link
-from crag.export.html.slides import draw_page, find_marked, find_shorts, held_document, is_drawn
 from crag.storage.library import Library
 from crag.text.guard import detect_injection
 from ui.app import tab

@@ -21,8 +21,8 @@ from prometheus_client.exposition import choose_encoder
 
 import crag
 from crag.admin.access import digest_bearer, digest_token
-from crag.analysis.monitoring.figures import facts_of
 from crag.analysis.monitoring.health import Health
+from crag.analysis.monitoring.reading import facts_of
 from crag.core.errors import CragError
 from crag.core.runfacts import RunFacts
 from crag.core.trace import Trace
@@ -95,8 +95,7 @@ class Metrics:
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         self._strategies, self._providers, self._others = _Names(), _Names(), _Names()
-        registry.register(_Live(sources))
-        registry.register(_Resting(circuits, self._providers))
+        registry.register(_Live(sources, circuits, self._providers))
         self._failing: dict[str, int] = {}
         self._lock = threading.Lock()
         gauge, counter = partial(Gauge, registry=registry), partial(Counter, registry=registry)
@@ -199,14 +198,12 @@ class _Names:
 
 
 class _Live:
-    """Gauges that are read when somebody asks; one that can't be read is left out of that reply."""
+    """Gauges that are read when somebody asks: one that can't be read is left out of that reply; and which services are
+    left alone for a while, because they failed in one run after another.
+    """
 
-    def __init__(self, sources: Sources) -> None:
-        self._sources = sources
-
-    def describe(self) -> Iterator[GaugeMetricFamily]:
-        for name, (help, _) in self._sources.items():
-            yield GaugeMetricFamily(f"crag_{name}", help)
+    def __init__(self, sources: Sources, circuits: Callable[[], Sequence[OpenCircuit]], names: _Names) -> None:
+        self._sources, self._circuits, self._names = sources, circuits, names
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         for name, (help, read) in self._sources.items():
@@ -217,28 +214,12 @@ class _Live:
                 continue
             if value is not None:
                 yield GaugeMetricFamily(f"crag_{name}", help, value=value)
-
-
-class _Resting:
-    """The services that are left alone for a while, because they failed in one run after another."""
-
-    def __init__(self, circuits: Callable[[], Sequence[OpenCircuit]], names: _Names) -> None:
-        self._circuits, self._names = circuits, names
-
-    def describe(self) -> Iterator[GaugeMetricFamily]:
-        yield self._family()
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        family = self._family()
-        for provider, step in {(self._names(each.name), each.step) for each in self._circuits()}:
-            family.add_metric([provider, step], 1)
-        yield family
-
-    @staticmethod
-    def _family() -> GaugeMetricFamily:
-        return GaugeMetricFamily(
+        resting = GaugeMetricFamily(
             "crag_circuit_open", "1: a service is left alone in a step.", labels=["provider", "step"]
         )
+        for provider, step in {(self._names(each.name), each.step) for each in self._circuits()}:
+            resting.add_metric([provider, step], 1)
+        yield resting
 
 
 VARIABLE, FILE_VARIABLE = "CRAG_METRICS_TOKEN", "CRAG_METRICS_TOKEN_FILE"

@@ -3,22 +3,18 @@
 The normalisation and the token F1 follow the evaluation of SQuAD (Rajpurkar et al. 2016, arXiv 1606.05250): lower
 case, no punctuation, no articles. Departures: accents fall away, hyphens and slashes part words, a possessive 's is
 dropped, and an amount is one token that is compared by its value.
-
-Values of a question set out of JSON and out of cells: texts and pages, each bounded while it is made.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from crag.core.errors import InputError
 from crag.text.memory import remember
 from crag.text.numerals import SCALES, UNITS
 from crag.text.words import FUNCTION_WORDS, few_marks, stem
@@ -258,121 +254,3 @@ def _plain(text: str) -> str:
 
 def _words(plain: str) -> list[str]:
     return [word for word in _WORD.findall(_JOINED.sub("", plain)) if word not in _ARTICLES]
-
-
-MOST_ROWS = 2_000_000
-"""Blank ones too: a spreadsheet may write a million of them below its last row."""
-MOST_VALUES = 1_000
-"""Texts, or pages, in one field of one question."""
-VALUE_CHARS = 20_000
-"""Of one answer, source, topic or label."""
-DOCUMENT_BYTES = 400 * 1024 * 1024
-"""What the values of a whole JSON document may take once they are read; 100,000 questions of 20 values take 280 MB."""
-RECORD_BYTES = 64 * 1024 * 1024
-"""The same of one line, or of a list in a cell."""
-PAGES = re.compile(r"(?:pages?|pp?\b\.?|p(?=\d))?\s*(\d{1,6})(?:\.0+)?(?:\s*[-\u2013]\s*(\d{1,6}))?", re.IGNORECASE)
-PAGE_CHARS = 60
-"""Of one page or one range."""
-
-_BYTES = {"{": 200, "[": 100, ",": 80, ":": 150}
-"""At most what CPython holds for a value that begins at such a sign, in bytes beyond its own characters."""
-_PART = re.compile(r"[^,;\s][^,;]*")
-_LIST = re.compile(r"\s*\[")
-_LINE = re.compile(r"[^\n]*(?:\n|\Z)")
-
-
-class OverfullError(ValueError):
-    """A JSON text that would take too much memory; said in words."""
-
-
-def json_in(text: str, most: int = RECORD_BYTES) -> Any:
-    """What a JSON text says. Raises OverfullError before reading, and ValueError, both with the reason in words.
-
-    Python's reader makes up to a hundred bytes of one character ("{},{},…"), and can't be stopped in between. So the
-    signs at which values begin are counted first, which takes no memory; commas and colons inside texts count too, so
-    `most` is well above what an honest file needs.
-    """
-    if sum(text.count(sign) * size for sign, size in _BYTES.items()) > most:
-        raise OverfullError("it holds too many values")
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"it is no JSON ({error.msg})") from error
-    except (ValueError, RecursionError) as error:
-        raise ValueError("it is no JSON (nested too deeply, or a number too long)") from error
-
-
-def json_lines(text: str, name: str = "The file") -> Iterator[tuple[int, Any, str]]:
-    """Line number, value and "" of every line that is not blank; the reason in words where a line is no JSON.
-
-    Raises InputError with `name` for more lines than a file may have.
-    """
-    place = number = 0
-    while place < len(text):
-        found = _LINE.match(text, place)
-        assert found is not None  # the pattern matches anywhere
-        place, number, line = found.end(), number + 1, found.group()
-        if number > MOST_ROWS:
-            raise too_many_rows(name)
-        if line.isspace():
-            continue
-        try:
-            value, reason = json_in(line), ""
-        except ValueError as error:
-            value, reason = None, str(error)
-        yield number, value, reason
-
-
-def too_many_rows(name: str) -> InputError:
-    return InputError(f"{name} has over {MOST_ROWS:,} rows, blank ones too.", "Leave out blank rows, or split it.")
-
-
-def texts_in(value: object, bars: bool) -> tuple[str, ...]:
-    """The texts of a value: a list, a list in JSON, one text, or with `bars` several parted by a bar.
-
-    Each without space around it; one that is longer than any may be is left as it is, for the caller to refuse. Raises
-    ValueError with the reason in words for a value that is no text and no number, and for over MOST_VALUES of them.
-    """
-    if isinstance(value, str) and _LIST.match(value):
-        value = _list_in(value)
-    elif isinstance(value, str) and bars:
-        _few(value.count("|") + 1)
-        value = value.split("|")
-    listed = value if isinstance(value, list) else [] if value is None else [value]
-    _few(len(listed))
-    if not all(isinstance(each, (str, int, float)) and not isinstance(each, bool) for each in listed):
-        raise ValueError("it holds something that is neither text nor number")
-    texts = (each if isinstance(each, str) else str(each) for each in listed)
-    return tuple(text for each in texts if (text := each if len(each) > VALUE_CHARS else each.strip()))
-
-
-def _list_in(text: str) -> Any:
-    """The list that a text says in JSON, or the text."""
-    try:
-        return json_in(text)
-    except OverfullError:
-        raise
-    except ValueError:
-        return text
-
-
-def pages_in(value: object) -> tuple[int, ...]:
-    """Page numbers from 1, as given: 4 or "p. 4" or "4, 7-9" or [4, 7]. Raises ValueError with the reason in words."""
-    pages: list[int] = []
-    for text in texts_in(value, bars=True):
-        for part in _PART.finditer(text):
-            found = PAGES.fullmatch(part.group().rstrip()) if part.end() - part.start() <= PAGE_CHARS else None
-            if not found:
-                raise ValueError("it holds something that is no page number: write 4, or 4-6")
-            first, last = int(found[1]), int(found[2] or found[1])
-            if not 1 <= first <= last:
-                raise ValueError("it holds pages that do not count from 1 upwards")
-            _few(len(pages) + last - first + 1)
-            pages.extend(range(first, last + 1))
-    return tuple(pages)
-
-
-def _few(count: int) -> None:
-    """Raises ValueError for more values than a field may have, before they are made."""
-    if count > MOST_VALUES:
-        raise ValueError(f"it has over {MOST_VALUES:,}")

@@ -8,14 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from crag.analysis.questions.matching import (
+from crag.analysis.questions.matching import LONG_SHARE, MOST_WORDS, comparison
+from crag.analysis.questions.values import (
     DOCUMENT_BYTES,
-    LONG_SHARE,
     MOST_ROWS,
-    MOST_WORDS,
     VALUE_CHARS,
     OverfullError,
-    comparison,
     json_in,
     json_lines,
     pages_in,

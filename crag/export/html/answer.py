@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from crag.core.model_ids import about, maker, name_in_sentence
 from crag.core.trace import Trace
-from crag.core.types import Answer, Calculation, Chunk, Citation, SentenceCheck, WebPage
+from crag.core.types import Answer, Calculation, Chunk, Citation, SentenceCheck
 from crag.export.html import elements as h
 from crag.export.html import marks, path, words
 from crag.export.html.elements import Html
@@ -17,7 +17,7 @@ from crag.export.html.figures import QuotedRows, conflicts, draw_rows, figures_l
 from crag.export.html.marks import SavedPages
 from crag.export.html.passage import annotate, recognised, short_layer
 from crag.export.html.path import chip
-from crag.export.html.safe_text import excerpt, link, site
+from crag.export.html.safe_text import excerpt
 from crag.export.markdown import handed_over
 from crag.generation.citations import MARK, locate_checks, numbers_in, split_cited_sentences
 from crag.messages.answers import (
@@ -289,31 +289,38 @@ def sources(
     """
     if trace.answer is None or not trace.answer.citations:
         return _handed_over(trace, held)
-    items, tables = [], {each.citation.number for each in find_rows(trace)}
+    tables = {each.citation.number for each in find_rows(trace)}
+    items = []
     for citation in trace.answer.citations:
-        mark = (citation.origin == "external" and (h.span("tag web")["WEB"], " ")) or marks.tag(citation)
-        page = h.span("page")[words.place(citation)] if citation.page else ""
         note = (notes or {}).get(citation.number, "")
-        noted = note and (h.span, h.span("notes")[h.span("tag only")[note]])
+        quote = h.span("quote")[citation.quote]
+        open_ = opened == citation.number
         items.append(
             h.li[
                 h.button(
-                    data_pick=f"cite:{citation.number}",
-                    class_="open" if opened == citation.number else "",
-                    aria_expanded="true" if opened == citation.number else None,
+                    data_pick=f"cite:{citation.number}", class_="open" if open_ else "", aria_expanded=open_ and "true"
                 )[
                     h.span("n num")[citation.number],
-                    h.span("where")[
-                        mark, page, h.span("name")[citation.source], recognised(citation.recognised), _found(citation)
-                    ],
-                    noted,
+                    _where(
+                        (citation.origin == "external" and (h.span("tag web")["WEB"], " ")) or marks.tag(citation),
+                        words.place(citation) if citation.page else "",
+                        citation.source,
+                        recognised(citation.recognised),
+                        _found(citation),
+                    ),
+                    note and (h.span, h.span("notes")[h.span("tag only")[note]]),
                     # Rows are drawn as a table above.
-                    () if citation.number in tables else (h.span, h.span("quote")[citation.quote]),
+                    () if citation.number in tables else (h.span, quote),
                 ],
                 _beneath(trace, citation, held),
             ]
         )
     return h.div("cx")[h.h3["Sources"], h.ol("sources")[items]]
+
+
+def _where(mark: object, page: str, name: str, *more: object) -> Html:
+    """Where a source stands."""
+    return h.fragment(h.span("where")[mark, page and h.span("page")[page], h.span("name")[name], more])
 
 
 def _found(citation: Citation) -> Html:
@@ -377,41 +384,15 @@ def _asked_as(trace: Trace) -> Html:
 
 def _handed_over(trace: Trace, held: SavedPages | None = None) -> Html:
     """Each source with its kept words; those of chunks open their page. Nothing of a run that handed nothing over."""
-    drawn = [
-        h.li[
-            _handed_chunk(number, source, said)
-            if isinstance(source, Chunk)
-            else _handed_page(number, source, said, held)
-        ]
-        for number, (source, said) in enumerate(handed_over(trace), 1)
-    ]
+    drawn = []
+    for number, (source, said) in enumerate(handed_over(trace), 1):
+        first, quote = h.span("n num")[number], (h.span, h.span("quote whole")[said])
+        if isinstance(source, Chunk):
+            where = _where(marks.tag(source), words.place(source), source.source, recognised(source.recognised))
+            drawn.append(h.li[h.button(data_pick=f"chunk:{source.id}")[first, where, quote]])
+        else:
+            where = _where((h.span("tag web")["WEB"], " "), "", source.title or source.url)
+            parts = [part for part in (marks.opener(source.url), marks.keeper(source.id, held)) if part]
+            beneath = parts and h.div("beneath")[h.joined(" ", parts)]
+            drawn.append(h.li[h.div("source")[first, where, quote], beneath])
     return h.div("cx")[h.h3["Handed over"], h.ol("sources")[drawn]] if drawn else Html()
-
-
-def _handed_chunk(number: int, chunk: Chunk, said: str) -> Html:
-    where = h.span("where")[
-        marks.tag(chunk),
-        (place := words.place(chunk)) and h.span("page")[place],
-        h.span("name")[chunk.source],
-        recognised(chunk.recognised),
-    ]
-    return h.button(data_pick=f"chunk:{chunk.id}")[h.span("n num")[number], where, h.span, h.span("quote whole")[said]]
-
-
-def _handed_page(number: int, page: WebPage, said: str, held: SavedPages | None) -> Html:
-    name = page.title or page.url
-    opener = (
-        h.a(href=page.url, target="_blank", rel="noopener noreferrer")[f"Open {site(page.url)} in a new tab"]
-        if link(page.url)
-        else ""
-    )
-    beneath = h.joined(" ", [each for each in (opener, marks.keeper(page.id, held)) if each])
-    return h.fragment(
-        h.div("source")[
-            h.span("n num")[number],
-            h.span("where")[h.span("tag web")["WEB"], " ", h.span("name")[name]],
-            h.span,
-            h.span("quote whole")[said],
-        ],
-        h.div("beneath")[beneath] if beneath else "",
-    )

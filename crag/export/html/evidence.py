@@ -13,7 +13,7 @@ from crag.export.html import elements as h
 from crag.export.html import marks, path, words
 from crag.export.html.elements import Html
 from crag.export.html.passage import Passage, View, draw_passage, draw_surroundings, recognised
-from crag.export.html.safe_text import excerpt, link, site
+from crag.export.html.safe_text import excerpt, site
 from crag.messages.answers import lacking_sentence
 from crag.messages.wording import (
     injection_reason,
@@ -139,44 +139,44 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
     decided = view.deciding_id == chunk.id and (h.span("tag deciding")["decided"], " ")
     chosen = marks.rating_buttons(found, view.thumbs) if view.thumbs is not None and not chunk.elsewhere else ""
     own = _graded(trace) and not _jointly(here, trace)
-    summary = h.fragment(
-        h.span("rank num")[found.rank],
-        h.span[
-            h.span("where")[
-                decided,
-                marks.tag(chunk),
-                (place := words.place(chunk)) and h.span("page")[place],
-                h.span("name")[chunk.source],
-                _local(grade),
-            ],
-            (mark := recognised(chunk.recognised)) and h.span("notes")[mark],
-            _addressing(found.injections),
-            _noted(chunk.id, view),
-            marks.stale_tag(chunk, view.stale),
-            h.span("peek")[excerpt(chunk.text, 160)],
-        ],
-        score(grade, view, waiting=not trace.finished) if own else "",
-    )
-    card = h.details(data_keep=chunk.id)[
-        h.summary("" if own else "wide")[summary],
-        h.div("body")[
-            draw_passage(Passage(text=chunk.text, strips=strips, spoken=found.injections), view),
-            _spoken(found.injections),
-            marks.stale_why(chunk, view.stale),
-            _facts(grade, strips, view),
-            h.div("facts")[
-                h.span[f"similarity {found.similarity:.3f} (for ranking only)"],
-                h.span[f"indexed with: {excerpt(chunk.context, 120)}"] if chunk.context else "",
-                h.span["from another store"]
-                if chunk.elsewhere
-                else h.button("more", data_pick="chunk:" + chunk.id)["Show it on the page"],
-                own and view.explains and h.button("more", data_pick="why:" + chunk.id)["Why this score"],
-                h.span[marks.origin(chunk)] if chunk.from_web else "",
-                marks.verifier(chunk.document_id, view.saved),
-            ],
+    where = [
+        decided,
+        marks.tag(chunk),
+        (place := words.place(chunk)) and h.span("page")[place],
+        h.span("name")[chunk.source],
+        _local(grade),
+    ]
+    notes = [
+        (mark := recognised(chunk.recognised)) and h.span("notes")[mark],
+        _addressing(found.injections),
+        _noted(chunk.id, view),
+        marks.stale_tag(chunk, view.stale),
+    ]
+    body = [
+        draw_passage(Passage(text=chunk.text, strips=strips, spoken=found.injections), view),
+        _spoken(found.injections),
+        marks.stale_why(chunk, view.stale),
+        _facts(grade, strips, view),
+        h.div("facts")[
+            h.span[f"similarity {found.similarity:.3f} (for ranking only)"],
+            h.span[f"indexed with: {excerpt(chunk.context, 120)}"] if chunk.context else "",
+            h.span["from another store"]
+            if chunk.elsewhere
+            else h.button("more", data_pick="chunk:" + chunk.id)["Show it on the page"],
+            own and view.explains and h.button("more", data_pick="why:" + chunk.id)["Why this score"],
+            h.span[marks.origin(chunk)] if chunk.from_web else "",
+            marks.verifier(chunk.document_id, view.saved),
         ],
     ]
+    scored = score(grade, view, waiting=not trace.finished) if own else Html()
+    card = _card(chunk.id, found.rank, where, [*notes, h.span("peek")[excerpt(chunk.text, 160)]], scored, body)
     return h.div("card thumbed")[card, chosen] if chosen else card
+
+
+def _card(id: str, rank: int, where: object, below: object, scored: Html, body: object) -> Html:
+    """A chunk or page, folded to its place, what stands `below` that, and its score."""
+    line = h.span("rank num")[rank], h.span[h.span("where")[where], below], scored
+    return h.details(data_keep=id)[h.summary(None if scored else "wide")[line], h.div("body")[body]]
 
 
 def _spoken(spans: Sequence[InjectionSpan]) -> Html:
@@ -321,27 +321,11 @@ def _page(page: WebPage, trace: Trace, view: View) -> Html:
     grade, strips = trace.web_grades.get(page.id), trace.strips.get(page.id, ())
     read = "read in full" if page.fetched else f"{words.web(page.provider)}'s summary only"
     about = [site(page.url), page.published, read if page.provider != "folder" else "a saved page"]
-    opener = (
-        h.a(href=page.url, target="_blank", rel="noopener noreferrer")[f"Open {site(page.url)} in a new tab"]
-        if link(page.url)
-        else h.span("quiet")[page.url]
-    )
     shown = draw_surroundings(Passage(text=page.text, strips=strips, spoken=page.injections), view)
-    return h.details(data_keep=page.id)[
-        h.summary[
-            h.span("rank num")[page.rank],
-            h.span[
-                h.span("where")[h.span("tag web")["WEB"], h.span("name")[page.title or page.url]],
-                _addressing(page.injections),
-                _noted(page.id, view),
-                h.span("peek")[" · ".join(each for each in about if each)],
-            ],
-            score(grade, view, waiting=not trace.finished),
-        ],
-        h.div("body")[
-            shown,
-            _spoken(page.injections),
-            _facts(grade, strips, view),
-            h.div("facts")[opener, marks.keeper(page.id, view.saved)],
-        ],
-    ]
+    where = h.span("tag web")["WEB"], h.span("name")[page.title or page.url]
+    peek = h.span("peek")[" · ".join(each for each in about if each)]
+    below = _addressing(page.injections), _noted(page.id, view), peek
+    link = marks.opener(page.url) or h.span("quiet")[page.url]
+    facts = h.div("facts")[link, marks.keeper(page.id, view.saved)]
+    body = shown, _spoken(page.injections), _facts(grade, strips, view), facts
+    return _card(page.id, page.rank, where, below, score(grade, view, waiting=not trace.finished), body)

@@ -49,6 +49,13 @@ def verifier(document: str, saved: SavedPages | None) -> Html:
     return h.button("more", data_pick=f"verify:{document}", title=said)["Mark as verified"]
 
 
+def opener(url: str) -> Html:
+    """A link that opens a page of the web in a new tab; nothing for an address that is none."""
+    if not link(url):
+        return Html()
+    return h.a(href=url, target="_blank", rel="noopener noreferrer")[f"Open {site(url)} in a new tab"]
+
+
 def origin(source: Chunk | Citation) -> Html:
     """That a document is a page kept from the web, and from where; nothing of any other."""
     if not source.from_web:

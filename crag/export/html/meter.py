@@ -13,9 +13,9 @@ from crag.providers.prices import PRICES, PlainRag, Prices, Spent, by_step, plai
 from crag.text.formats import money
 
 
-def meter(trace: Trace, prices: Prices = PRICES, *, plain: bool = True) -> Html:
-    """Seconds by step as a bar, the run's figures, its calls by step. `plain`: and what plain RAG would have taken."""
-    beside = plain_rag(trace, prices) if plain else None
+def meter(trace: Trace, prices: Prices = PRICES) -> Html:
+    """Seconds by step as a bar, the run's figures, its calls by step, and what plain RAG would have taken."""
+    beside = plain_rag(trace, prices)
     return h.div("cx")[
         _bar(trace),
         _figures(trace, sum_calls(trace.calls, prices)),

@@ -16,6 +16,7 @@ from crag.core.trace import Trace
 from crag.export.html import answer, evidence, guidance, marks, meter, path, slides, words
 from crag.export.html import elements as h
 from crag.export.html.elements import Html, asset
+from crag.export.html.page_pictures import Pictures
 from crag.providers.prices import PRICES, Prices
 
 BUDGET = 1_200_000
@@ -154,7 +155,7 @@ def page(
     events: Sequence[ev.Event] = (),
     prices: Prices = PRICES,
     stale: marks.Stale = MappingProxyType({}),
-    pictures: slides.Pictures = MappingProxyType({}),
+    pictures: Pictures = MappingProxyType({}),
     home: str = "",
 ) -> Html:
     """The whole run as one HTML document, which replays its `events` and presents it: it loads nothing.
@@ -172,7 +173,7 @@ def _run(
     trace: Trace,
     drawn: Sequence[Html],
     played: Html,
-    pictures: slides.Pictures,
+    pictures: Pictures,
     *,
     name: str = "run",
     folded: bool = False,
@@ -232,7 +233,7 @@ class Turn:
     trace: Trace
     events: Callable[[], Sequence[ev.Event]]
     stale: marks.Stale
-    pictures: Callable[[], slides.Pictures]
+    pictures: Callable[[], Pictures]
 
 
 def conversation(turns: Iterable[Turn], number: int, prices: Prices = PRICES) -> Html:

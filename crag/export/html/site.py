@@ -11,7 +11,7 @@ from crag.core.errors import InputError
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.export.html import elements as h
-from crag.export.html import marks, path, slides, words
+from crag.export.html import marks, page_pictures, path, words
 from crag.export.html.elements import Html
 from crag.export.html.pages import document, file_name, page
 from crag.export.html.safe_text import excerpt
@@ -35,13 +35,13 @@ def write_site(engine: Engine, workspace: str | Path, ids: Sequence[str], folder
     library = engine.library(workspace)
     traces = [library.runs.trace(id) for id in ids]
     prices = usable(engine.config.providers.prices)
-    image = partial(slides.draw_page, engine.config)
+    image = partial(page_pictures.draw_page, engine.config)
     files = [f"{place}-{file_name(trace, 'html')}" for place, trace in enumerate(traces, 1)]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for trace, file in zip(traces, files, strict=True):
             stale = marks.find_stale(engine, workspace, trace)
-            events, shown = library.runs.events(trace.run_id), slides.pictures(library, trace, image)
+            events, shown = library.runs.events(trace.run_id), page_pictures.pictures(library, trace, image)
             _write(folder / file, page(trace, events, prices, stale, shown, home=f"./{INDEX}"))
             yield trace.run_id, folder / file
         _write(folder / INDEX, index(traces, files))

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Header, Query, Response
 from pydantic import ConfigDict, Field
 from starlette.responses import StreamingResponse
 
-from crag.analysis.misses import Wanted, explain_miss
+from crag.analysis.stages.miss import Wanted, explain_miss
 from crag.core import events as ev
 from crag.core.errors import CragError, InputError, NotFoundError
 from crag.core.events import Event

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from mcp.types import CallToolResult
 from pydantic import Field
 
-from crag.analysis.misses import Wanted, explain_miss
+from crag.analysis.stages.miss import Wanted, explain_miss
 from crag.core import events as ev
 from crag.core import strategies
 from crag.core.errors import CancelledError, CragError
@@ -158,7 +158,7 @@ def _graded(hit: RetrievedChunk, grade: Grade | None) -> Graded:
 
 def _evidence(strip: Strip, trace: Trace) -> Evidence:
     found = trace.sources[strip.source_id]
-    known = StripRecord.of(strip, found).model_dump()
+    known = asdict(StripRecord.of(strip, found))
     safe = {"source": line(known["source"]), "place": known["place"] or "", "text": quote_for_model(strip.text)}
     return Evidence.model_validate(
         {**known, **safe, "url": found.url or None, "uri": _page_uri(strip.source_id, trace)}

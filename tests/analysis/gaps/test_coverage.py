@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 from crag.analysis.gaps import Gap, gaps
 from crag.analysis.kept_pages import cited_pages, keep
-from crag.analysis.monitoring import figures
-from crag.analysis.monitoring.figures import Choice, behind, choose_runs
+from crag.analysis.monitoring.figures import Choice, choose_runs
 from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
@@ -54,10 +53,8 @@ def test_a_question_without_an_answer_is_a_gap_whatever_the_action_here_and_on_m
     assert asked.action == Action.AMBIGUOUS and asked.answer is not None and asked.answer.abstained
     (gap,) = found(engine)
     assert gap.runs == (asked.run_id,)
-    runs = [each for _, each in engine.library().facts.since()]
-    assert figures.gaps(runs) == 1
-    now = datetime.now(UTC)
-    assert [run.run_id for run in behind("gaps|", choose_runs(runs, Choice(), now))] == [asked.run_id]
+    found_on_monitor = choose_runs([each for _, each in engine.library().facts.since()], Choice(), datetime.now(UTC))
+    assert [run.run_id for run in found_on_monitor.span.behind("gaps")] == [asked.run_id]
     ask(engine, OTHER, lower=0.01, web_on=(), where={"pages": {">": 1}})
     assert len(found(engine)) == 1
 
@@ -71,7 +68,7 @@ def test_a_table_row_that_is_quoted_under_incorrect_is_an_answer_and_closes_a_ga
     after = ask(engine, question, web_on=())
     assert after.action == Action.INCORRECT and after.answer is not None and "$3,169,463" in after.answer.text
     assert found(engine) == []
-    assert figures.gaps([each for _, each in engine.library().facts.since()]) == 1
+    assert [each.gap for _, each in engine.library().facts.since()] == [True, False]
     assert after.guidance is not None and after.guidance.near and not near_text(after)
     assert near_text(before) == "Nearest passages"
 

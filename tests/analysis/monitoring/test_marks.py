@@ -9,7 +9,7 @@ import pytest
 
 from crag.analysis.intervals import mean, quantile, share
 from crag.analysis.monitoring import figures
-from crag.analysis.monitoring.figures import Choice, behind, choose_runs
+from crag.analysis.monitoring.figures import MEASURES, Choice, behind, choose_runs, mark
 from crag.core.runfacts import DaySpending, RunFacts
 from crag.messages.monitoring import compose_sentences
 from ui.monitor.stored import Seen, board
@@ -74,31 +74,37 @@ def month(count: int = 400, **more: float) -> list[RunFacts]:
 @pytest.mark.parametrize("span", ["day", "week", "month", "all"])
 def test_every_mark_stands_for_the_runs_that_its_figure_counts(span) -> None:
     found = choose_runs(month(), Choice(span=span), NOW)
-    assert sum(len(runs) for runs in found.by_bucket().values()) == len(found.runs) > 0
-    assert list(found.by_bucket()) == list(found.buckets), "no run lies outside the buckets"
-    for bucket, counts in figures.actions(found).items():
-        for action, count in counts.items():
-            assert len(behind(f"action|{bucket}|{action}", found)) == count
-        assert len(behind(f"runs|{bucket}", found)) == sum(counts.values())
-    for bucket, rate in figures.over_time(found, figures.web_rate).items():
-        assert len(behind(f"web|{bucket}", found)) == round((rate.value or 0) * rate.of)
-    for when, runs in (("now", found.runs), ("before", found.before)):
-        for place, count in enumerate(figures.distribution(runs)):
-            assert len(behind(f"score|{place}|{when}", found)) == count
-    for who, reasons in figures.failures(found.runs).items():
-        for reason, count in reasons.items():
-            assert len(behind(f"failed|{who}|{reason}", found)) == count
-    for by in ("strategy", "evaluator", "scope", "via"):
-        for group in figures.groups(found.runs, by):
-            assert len(behind(f"group|{by}|{group.name}", found)) == group.runs
-    for week in figures.weeks(found):
-        assert len(behind(f"group|week|{week.name}", found)) == week.runs
-    for step in figures.latency(found):
-        slow = behind(f"step|{step.step}|p95", found)
-        took = [run.seconds if step.step == "run" else run.steps[step.step] for run in slow]
-        assert min(took) == step.p95.value and took == sorted(took, reverse=True)
-    assert len(behind("gaps|", found)) == figures.gaps(found.runs)
-    assert behind("run_id|x|y", found) == [] and behind("group|__class__|x", found) == [] and behind("", found) == []
+    whole = len(found.span.runs)
+    assert whole > 0
+    for kind in ("time", "strategy", "evaluator", "scope", "via", "score"):
+        assert sum(len(group.runs) for group in found.groups[kind].values()) == whole, "each run lies in one group"
+    for kind, groups in found.groups.items():
+        for name, group in groups.items():
+            for measure, rule in MEASURES.items():
+                runs, estimate = behind(mark(kind, measure, name), found), group[measure]
+                values = [rule.value(run) for run in runs]
+                assert set(map(id, runs)) <= set(map(id, group.runs)) and None not in values
+                match rule.fold:
+                    case "share":
+                        assert len(runs) == round((estimate.value or 0) * estimate.of)
+                    case "total":
+                        assert sum(values) == estimate.value
+                    case "median" | "p95":
+                        assert min(values, default=None) == estimate.value
+                assert values == sorted(values, reverse=not rule.lowest)
+    assert sum(len(found.span.behind(action)) for action in figures.ACTIONS) == whole
+    assert all(name in run.refused for name, group in found.groups["failure"].items() for run in group.runs)
+
+
+@pytest.mark.parametrize("mark", ["", "run_id|x|y", "strategy|runs|x", "span|__class__|", "span|runs|x", "|||", "time"])
+def test_a_mark_of_nothing_stands_for_no_run(mark) -> None:
+    assert behind(mark, choose_runs(month(), Choice(), NOW)) == []
+
+
+def test_a_name_may_hold_the_sign_that_parts_a_mark() -> None:
+    runs = [replace(run, scope="a|b|c") for run in month(40)]
+    found = choose_runs(runs, Choice(span="all"), NOW)
+    assert len(behind(mark("scope", "runs", "a|b|c"), found)) == 40
 
 
 def test_the_last_seven_days_stand_beside_the_four_weeks_before_whatever_the_span() -> None:
@@ -107,23 +113,23 @@ def test_the_last_seven_days_stand_beside_the_four_weeks_before_whatever_the_spa
     runs.append(
         replace(runs[-1], run_id="since the last full hour", started_at=(NOW + timedelta(minutes=5)).isoformat())
     )
-    now, before = figures.weeks(choose_runs(runs, Choice(span="day"), NOW))
-    assert now.runs == sum(run.started_at >= week.isoformat() for run in runs)
-    assert before.runs == sum(earlier.isoformat() <= run.started_at < week.isoformat() for run in runs)
+    now, before = choose_runs(runs, Choice(span="day"), NOW).groups["week"].values()
+    assert len(now.runs) == sum(run.started_at >= week.isoformat() for run in runs)
+    assert len(before.runs) == sum(earlier.isoformat() <= run.started_at < week.isoformat() for run in runs)
     moved = [replace(run, searches=3) if run.started_at >= week.isoformat() else run for run in runs]
-    now, before = figures.weeks(choose_runs(moved, Choice(), NOW))
-    assert now.web.value == 1 and now.web.low > before.web.high
+    now, before = choose_runs(moved, Choice(), NOW).groups["week"].values()
+    assert now["web"].value == 1 and now["web"].low > before["web"].high
 
 
 def test_filters_let_through_what_they_name_and_leave_evaluations_out_until_they_are_wanted() -> None:
     runs = month()
     evaluated = [replace(run, run_id=f"{'a' * 16}-{place}-x") for place, run in enumerate(runs[:50])]
     runs[:50] = evaluated
-    assert len(choose_runs(runs, Choice(span="all"), NOW).runs) == 350
-    assert len(choose_runs(runs, Choice(span="all", evaluations="with"), NOW).runs) == 400
-    assert len(choose_runs(runs, Choice(span="all", evaluations="only"), NOW).runs) == 50
+    assert len(choose_runs(runs, Choice(span="all"), NOW).span.runs) == 350
+    assert len(choose_runs(runs, Choice(span="all", evaluations="with"), NOW).span.runs) == 400
+    assert len(choose_runs(runs, Choice(span="all", evaluations="only"), NOW).span.runs) == 50
     for field, value, expected in (("via", "http", "http"), ("scope", "*", ""), ("scope", "reports", "reports")):
-        some = choose_runs(runs, Choice(span="all", **{field: value}), NOW).runs
+        some = choose_runs(runs, Choice(span="all", **{field: value}), NOW).span.runs
         assert some and {getattr(run, field) for run in some} == {expected}
 
 
@@ -150,11 +156,11 @@ def test_what_matters_is_said_first() -> None:
     made_of = board(Seen(moved, ("moved",)), Choice(span="week"), (), NOW)
     warned = [each.mark for each in made_of.sentences if each.warns]
     assert [each.mark for each in made_of.sentences[: len(warned)]] == warned
-    assert {"web", "rewrites"} <= set(warned)
+    assert {mark("span", "web"), mark("span", "rewrites")} <= set(warned)
     for each in made_of.sentences:
         assert not each.mark or behind(each.mark, made_of.found), each
     quiet = board(Seen(runs, ("quiet",)), Choice(span="week"), (), NOW)
-    assert "web" in {each.mark for each in quiet.sentences if not each.warns}
+    assert mark("span", "web") in {each.mark for each in quiet.sentences if not each.warns}
     assert [each.mark for each in compose_sentences(choose_runs([], Choice(), NOW))] == [""]
 
 

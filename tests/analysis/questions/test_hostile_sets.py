@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from crag.analysis.evaluate import _id_of
-from crag.analysis.questions import matching, sets
-from crag.analysis.questions.matching import MOST_VALUES, json_in, pages_in, texts_in
+from crag.analysis.questions import sets, values
 from crag.analysis.questions.sets import Question, QuestionSet, read_set
+from crag.analysis.questions.values import MOST_VALUES, json_in, pages_in, texts_in
 from crag.core.errors import InputError
 from tests.support.sizes import ALL, sized
 
@@ -126,9 +126,9 @@ def test_more_columns_than_a_table_may_have_are_refused_by_number() -> None:
 @pytest.mark.parametrize("header", [b"question\n", b'{"question": "Who?"}\n' * 2])
 def test_line_ends_without_end_are_refused(header: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the limit stands makes no difference, but for how long it takes to come there."""
-    assert matching.MOST_ROWS == sets.MOST_ROWS == 2_000_000
-    for module in (matching, sets):
-        monkeypatch.setattr(module, "MOST_ROWS", sized(matching.MOST_ROWS, 50_000))
+    assert values.MOST_ROWS == sets.MOST_ROWS == 2_000_000
+    for module in (values, sets):
+        monkeypatch.setattr(module, "MOST_ROWS", sized(values.MOST_ROWS, 50_000))
     with pytest.raises(InputError, match="over 2,000,000 rows" if ALL else "over 50,000 rows"):
         read_set("set", header + b"\n" * SIZE)
 
@@ -173,7 +173,7 @@ def test_many_values_on_many_lines_are_still_read_line_by_line(monkeypatch: pyte
 def test_no_document_takes_more_than_is_reckoned(each: str) -> None:
     made = (each % ((number,) * each.count("%")) for number in range(50_000 // len(each)))
     text = f"[{','.join(made)}]"
-    estimated = sum(text.count(sign) * size for sign, size in matching._BYTES.items())
+    estimated = sum(text.count(sign) * size for sign, size in values._BYTES.items())
     with pytest.raises(ValueError, match="too many values"):
         json_in(text, estimated - 1)
     assert most_held(lambda: json_in(text, estimated)) <= estimated + len(text)

@@ -24,7 +24,7 @@ const tell = (around, pick) => {
   if (clicks.send) clicks.send();
 };
 const onClick = (event) => {
-  const picked = closest(event, "[data-pick]");
+  const picked = closest(event, "[data-pick]:not(.picture *)");
   if (!picked) return;
   event.preventDefault();
   event.stopPropagation();

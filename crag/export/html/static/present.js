@@ -45,7 +45,7 @@
   };
   // What lies under the slideshow is not to be reached with Tab.
   const turn = (slideshow, by) => {
-    const stops = [...slideshow.querySelectorAll("button:not(:disabled):not([hidden])")];
+    const stops = [...slideshow.querySelectorAll(".toolbar button:not(:disabled):not([hidden])")];
     const next = stops.indexOf(document.activeElement) + by;
     stops[(next + stops.length) % stops.length].focus();
   };

@@ -88,7 +88,7 @@ def play(
     `progress`: chunks of the sample embedded, of all. Raises CancelledError, and what reading or a run raises.
     """
     sample = engine.sample()
-    with tempfile.TemporaryDirectory(prefix="crag-breaking-") as place:
+    with tempfile.TemporaryDirectory(prefix="crag-tour-") as place:
         config = AppConfig.of(data=Path(place), web="folder", web_folder=sample.web)
         own = Engine(config, embedder=engine.embedder, evaluator=engine.evaluator)
         try:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from crag.analysis.misses import Miss, Wanted, explain_miss
+from crag.analysis.stages.miss import Miss, Wanted, explain_miss
 from crag.core.errors import InputError, NotFoundError
 from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy

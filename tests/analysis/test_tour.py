@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crag.analysis.breaking import FIGURE, ORDER, SITUATIONS, STRATEGIES, marked, play, says
+from crag.analysis.tour import FIGURE, ORDER, SITUATIONS, STRATEGIES, marked, play, says
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError
 from crag.core.trace import Trace

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from crag.analysis.evaluate import add_set, evaluate, evaluations
-from crag.analysis.funnel import STEPS, Funnel, trace_funnel
 from crag.analysis.questions.sets import Question, QuestionSet
+from crag.analysis.stages.funnel import STEPS, Funnel, trace_funnel
 from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
 from crag.engine import Engine

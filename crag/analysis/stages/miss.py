@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from crag.analysis.whatif.whatif import Replay
 from crag.core.documents import find_id
@@ -33,7 +33,7 @@ MIN_WORDS = 5
 """Words that a sentence must have to be looked for in a whole library."""
 
 Stage = Literal["unread", "excluded", "not retrieved", "replaced", "unused", "below", "dropped", "not cited", "cited"]
-"""The last stage that a text reached in a run.
+"""The last stage that a text reached in a run, the earliest first.
 
 "unread": no chunk has it. "excluded": a filter, the least confidence or the scope left its document out. "not
 retrieved": k chunks had a better rank. "replaced": a later retrieval took the place of the one that found it. "unused":
@@ -41,16 +41,6 @@ the action uses no documents. "below": its score was too low to be kept. "droppe
 "not cited": a strip was kept, and the answer cites it nowhere. "cited": the answer cites it. Of a sentence only the
 strips and citations count that share it.
 """
-_ORDER: tuple[Stage, ...] = (
-    "excluded",
-    "not retrieved",
-    "replaced",
-    "unused",
-    "below",
-    "dropped",
-    "not cited",
-    "cited",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +60,9 @@ class Ranks:
     ranks, with the names of documents, decay, and the discount for chunks of one page.
     """
 
-    meaning: int | None
-    words: int | None
-    together: int | None
+    meaning: int | None = None
+    words: int | None = None
+    together: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +80,11 @@ class Fate:
     grade: Grade | None = None
     strips: tuple[Strip, ...] = ()
 
+    @property
+    def score(self) -> float | None:
+        """Relevance 0..1; None without a grade."""
+        return self.grade.score if self.grade is not None else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
@@ -104,10 +99,10 @@ class Miss:
     """The way of what is looked for through a run. `fates`: of the chunks that have it, that which came furthest first.
 
     `document` is None where the library has none: a sentence that no text has, or a document that is not there now.
-    `retrieved`: how many chunks the run retrieved; `upper`, `lower`, `floor` (of strips), `action`: what decided.
-    `merged`: whether the best chunks of all its retrievals were used. `filter`: what left documents out. `change`: the
-    smallest that is known to help, or may; None where there is none. `missing`: words of the question that none of the
-    chunks has. `instead`: what the answer cites first in place of what it does not cite.
+    `retrieved`: how many chunks the run retrieved; `settings` and `action`: what decided. `merged`: whether the best
+    chunks of all its retrievals were used. `change`: the smallest that is known to help, or may; None where there is
+    none. `missing`: words of the question that none of the chunks has. `instead`: what the answer cites first in place
+    of what it does not cite.
     """
 
     wanted: Wanted
@@ -115,12 +110,9 @@ class Miss:
     stage: Stage
     fates: tuple[Fate, ...]
     retrieved: int
-    upper: float
-    lower: float
+    settings: Settings
     action: Action | None
-    floor: float = 0.0
     merged: bool = False
-    filter: str = ""
     change: Change | None = None
     missing: tuple[str, ...] = ()
     instead: Citation | None = None
@@ -132,11 +124,10 @@ def explain_miss(library: Library, trace: Trace, wanted: Wanted) -> Miss:
     Raises NotFoundError for a document or page that is not in the library, InputError where nothing or too little is
     asked for, and what `Search.find` raises.
     """
-    document, chunks = _locate(library, wanted)
-    return follow_chunks(library, trace, wanted, document, chunks)
+    return follow(library, trace, wanted, *_locate(library, wanted))
 
 
-def follow_chunks(
+def follow(
     library: Library,
     trace: Trace,
     wanted: Wanted,
@@ -151,24 +142,21 @@ def follow_chunks(
     time then, and no fate of a chunk that was retrieved has its `ranks`. Raises what `Search.find` raises.
     """
     settings = trace.run_settings
-    fates = _follow(library, trace, settings, chunks, words(wanted.text), ranked) if chunks else []
+    fates = _follow(library, trace, settings, chunks, _spaced(wanted.text), ranked) if chunks else []
+    stage = fates[0].stage if fates else "unread"
     cited = trace.answer.citations if trace.answer is not None else ()
-    instead = cited[0] if cited and fates and fates[0].stage == "not cited" else None
     return Miss(
         wanted=wanted,
         document=document,
-        stage=fates[0].stage if fates else "unread",
+        stage=stage,
         fates=tuple(fates),
         retrieved=len(trace.round.chunks) if trace.round else 0,
-        upper=settings.upper,
-        lower=settings.lower,
+        settings=settings,
         action=trace.action,
-        floor=settings.strip_filter,
         merged=settings.loop_merge == "union" and len(trace.rounds) > 1,
-        filter=str(settings.where),
         change=_smallest_change(trace, settings, fates[0]) if fates else None,
         missing=tuple(_missing(trace.meant, chunks)),
-        instead=instead,
+        instead=cited[0] if cited and stage == "not cited" else None,
     )
 
 
@@ -177,9 +165,8 @@ def follow_chunks(
 
 def _locate(library: Library, wanted: Wanted) -> tuple[Document | None, list[Chunk]]:
     """The document, and its chunks that have the page or the sentence."""
-    sentence = words(wanted.text)
     if not wanted.document:
-        if len(sentence) < MIN_WORDS:
+        if len(words(wanted.text)) < MIN_WORDS:
             raise InputError(
                 "Too little to look for.", f"Name a document and a page, or paste at least {MIN_WORDS} words."
             )
@@ -192,7 +179,7 @@ def _locate(library: Library, wanted: Wanted) -> tuple[Document | None, list[Chu
     if wanted.page is not None and not 1 <= wanted.page <= max(document.pages, 1):
         raise NotFoundError(f"{document.name} has no page {wanted.page}.", f"It has {document.pages} pages.")
     chunks = library.documents.chunks(document.id, page=wanted.page, lines=False)
-    return document, [chunk for chunk in chunks if _has(chunk, sentence)] if sentence else chunks
+    return document, [chunk for chunk in chunks if has_sentence(chunk, wanted.text)]
 
 
 def find_sentence(library: Library, text: str) -> list[Chunk]:
@@ -202,72 +189,61 @@ def find_sentence(library: Library, text: str) -> list[Chunk]:
 
 
 def has_sentence(chunk: Chunk, text: str) -> bool:
-    """Whether a chunk has the words of a sentence, one after another."""
-    return _has(chunk, words(text))
+    """Whether a chunk has the words of a sentence, one after another; so has any where it has no word."""
+    return _spaced(text) in _spaced(chunk.text)
 
 
-def _has(chunk: Chunk, sentence: Sequence[str]) -> bool:
-    return _spaced(sentence) in _spaced(words(chunk.text))
+def _spaced(text: str) -> str:
+    """Its words between blanks; without a word a blank, which is in all."""
+    return " ".join(("", *words(text), ""))
 
 
-def _shares(text: str, sentence: Sequence[str]) -> bool:
-    """Whether a text has the sentence, or is a part of it; any text, where there is no sentence."""
-    own = words(text)
-    return not sentence or _spaced(sentence) in _spaced(own) or (len(own) > 2 and _spaced(own) in _spaced(sentence))
-
-
-def _spaced(found: Sequence[str]) -> str:
-    return " ".join(("", *found, ""))
+def _shares(text: str, sentence: str) -> bool:
+    """Whether a text has the words of a sentence, or is a part of it; `sentence` as `_spaced` makes it."""
+    own = _spaced(text)
+    return sentence in own or (own.count(" ") > 3 and own in sentence)
 
 
 # ---- how far it came -----------------------------------------------------------------------------------------------
 
 
 def _follow(
-    library: Library,
-    trace: Trace,
-    settings: Settings,
-    chunks: Sequence[Chunk],
-    sentence: Sequence[str],
-    ranked: bool,
+    library: Library, trace: Trace, settings: Settings, chunks: Sequence[Chunk], sentence: str, ranked: bool
 ) -> list[Fate]:
     """What became of each chunk, the one that came furthest first; of many, of `MOST_FATES`."""
     retrieved = trace.chunks
-    needed = ranked or all(chunk.id not in retrieved for chunk in chunks)
-    ranks = _rank(library, trace, settings) if needed else {}
-    others = {chunk.document_id for chunk in chunks if chunk.id not in retrieved}
-    excluded = {id for id in others if _is_excluded(library, settings, id)}
-    stages: dict[str, Stage] = {}
-    for chunk in chunks:
-        if chunk.id in retrieved:
-            stages[chunk.id] = _stage(trace, settings, chunk.id, sentence)
-        else:
-            out = chunk.document_id in excluded and chunk.id not in ranks
-            stages[chunk.id] = "excluded" if out else "not retrieved"
-    nowhere = Ranks(meaning=None, words=None, together=None)
+    others = [chunk for chunk in chunks if chunk.id not in retrieved]
+    ranks = _rank(library, trace, settings) if ranked or len(others) == len(chunks) else {}
+    excluded = {id for id in {each.document_id for each in others} if _is_excluded(library, settings, id)}
 
-    def furthest(chunk: Chunk) -> tuple[float, ...]:
-        strips = [strip.score or 0.0 for strip in _strips(trace, chunk.id, sentence)]
-        grade = trace.grade_of(chunk.id)
-        return (
-            -_ORDER.index(stages[chunk.id]),
-            -max(strips, default=0.0),
-            -(grade.score or 0.0) if grade is not None else 0.0,
-            retrieved[chunk.id].rank if chunk.id in retrieved else math.inf,
-            ranks.get(chunk.id, nowhere).together or math.inf,
-        )
-
-    return [
-        Fate(
+    def fate(chunk: Chunk) -> Fate:
+        here = retrieved.get(chunk.id)
+        strips = tuple(strip for strip in trace.strips.get(chunk.id, ()) if _shares(strip.text, sentence))
+        stage: Stage = "not retrieved"
+        if here:
+            stage = _stage(trace, settings, chunk.id, strips, sentence)
+        elif chunk.document_id in excluded and chunk.id not in ranks:
+            stage = "excluded"
+        return Fate(
             chunk=chunk,
-            stage=stages[chunk.id],
-            ranks=ranks.get(chunk.id, nowhere),
-            rank=retrieved[chunk.id].rank if chunk.id in retrieved else None,
+            stage=stage,
+            ranks=ranks.get(chunk.id, Ranks()),
+            rank=here.rank if here else None,
             grade=trace.grade_of(chunk.id),
-            strips=_strips(trace, chunk.id, sentence),
+            strips=strips,
         )
-        for chunk in sorted(chunks, key=furthest)[:MOST_FATES]
-    ]
+
+    return sorted(map(fate, chunks), key=_furthest)[:MOST_FATES]
+
+
+def _furthest(fate: Fate) -> tuple[float, ...]:
+    return (
+        -get_args(Stage).index(fate.stage),
+        -max((strip.score or 0.0 for strip in fate.strips), default=0.0),
+        -(fate.score or 0.0),
+        fate.rank or math.inf,
+        fate.ranks.together or math.inf,
+    )
 
 
 def _rank(library: Library, trace: Trace, settings: Settings) -> dict[str, Ranks]:
@@ -285,26 +261,20 @@ def _rank(library: Library, trace: Trace, settings: Settings) -> dict[str, Ranks
     }
 
 
-def _strips(trace: Trace, chunk: str, sentence: Sequence[str]) -> tuple[Strip, ...]:
-    return tuple(strip for strip in trace.strips.get(chunk, ()) if _shares(strip.text, sentence))
-
-
-def _stage(trace: Trace, settings: Settings, chunk: str, sentence: Sequence[str]) -> Stage:
+def _stage(trace: Trace, settings: Settings, chunk: str, strips: Sequence[Strip], sentence: str) -> Stage:
     """Of a chunk that was retrieved."""
+    grade = trace.grade_of(chunk)
     cited = trace.answer.citations if trace.answer is not None else ()
     if any(each.source_id == chunk and _shares(each.quote, sentence) for each in cited):
         return "cited"
-    strips = _strips(trace, chunk, sentence)
     if any(strip.kept for strip in strips):
         return "not cited"
     if trace.round is None or all(each.chunk.id != chunk for each in trace.round.chunks):
         return "replaced"
     if trace.action is not None and trace.action.value not in settings.internal_on:
         return "unused"
-    grade = trace.grade_of(chunk)
-    if not strips and grade is not None and grade.score is not None and grade.score < settings.upper:
-        return "below"
-    return "dropped"
+    low = grade is not None and grade.score is not None and grade.score < settings.upper
+    return "below" if low and not strips else "dropped"
 
 
 def _is_excluded(library: Library, settings: Settings, document: str) -> bool:
@@ -349,30 +319,30 @@ def _smallest_change(trace: Trace, settings: Settings, fate: Fate) -> Change | N
                 uses = what.action is not None and what.action.value in settings.internal_on
                 if kept or (fate.stage == "unused" and uses):
                     return Change(settings=changed, certain=kept)
-            return None
-        case _:
-            return None
+    return None
 
 
 def _candidates(settings: Settings, fate: Fate, decided: float | None) -> Iterator[dict[str, Any]]:
     """Changes that may keep the chunk, the smallest first. `decided`: the score that the action was taken by."""
-    score = fate.grade.score if fate.grade is not None else None
+
+    def least(name: str, score: float) -> dict[str, Any]:
+        """A threshold that the score reaches, in hundredths."""
+        return {name: min(getattr(settings, name), math.floor(score * 100) / 100)}
+
     if fate.stage == "unused" and decided is not None and not settings.binary:
-        for best in (decided + settings.ambiguity_margin, decided):
-            yield {"lower": min(settings.lower, math.floor(best * 100) / 100)}
-    scores = [strip.score for strip in fate.strips if strip.score is not None]
+        yield least("lower", decided + settings.ambiguity_margin)
+        yield least("lower", decided)
     opened: dict[str, Any] = {}
-    if fate.stage in ("unused", "below") and score is not None:
-        low = math.floor(score * 100) / 100
+    if fate.stage in ("unused", "below") and fate.score is not None:
+        opened = least("lower", fate.score) | least("upper", fate.score)
         if not settings.binary:  # which has one threshold
-            yield {"lower": min(settings.lower, low)}
-        yield {"lower": min(settings.lower, low), "upper": min(settings.upper, low)}
-        opened = {"lower": min(settings.lower, low), "upper": min(settings.upper, low)}
-    if scores:
-        floor = {"strip_filter": min(settings.strip_filter, math.floor(max(scores) * 100) / 100)}
+            yield least("lower", fate.score)
+        yield opened
+    if scores := [strip.score for strip in fate.strips if strip.score is not None]:
+        floor, unlimited = least("strip_filter", max(scores)), {"strip_words": 0, "strip_top_k": 0}
         yield floor
         yield {"strip_words": 0}
         yield {"strip_top_k": 0}
-        yield {**floor, "strip_words": 0, "strip_top_k": 0}
+        yield floor | unlimited
         if opened:
-            yield {**opened, **floor, "strip_words": 0, "strip_top_k": 0}
+            yield opened | floor | unlimited

@@ -1,0 +1,1 @@
+"""What happened to the right passage at each stage of a run."""
