@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 from sqlalchemy import insert
 
-from benchmarks.replay_week import NoEmbedder
 from crag.analysis.monitoring.figures import Choice
 from crag.analysis.monitoring.reading import RunFactsCache
 from crag.core.runfacts import RunFacts
@@ -35,6 +34,7 @@ from crag.core.strategies import STRATEGIES
 from crag.core.trace import Round, StepRecord, Trace
 from crag.core.types import Grade, RetrievedChunk
 from crag.evaluation.trigger import decide
+from crag.models.runtime import E5
 from crag.providers.prices import PRICES
 from crag.storage import runs as stored_runs
 from crag.storage.library import Library
@@ -55,7 +55,7 @@ def main() -> int:
     options = parser.parse_args()
     load = os.getloadavg()[0]
     random, now = np.random.default_rng(18), datetime.now(UTC)
-    with tempfile.TemporaryDirectory() as folder, Library(Path(folder), NoEmbedder()) as library:
+    with tempfile.TemporaryDirectory() as folder, Library(Path(folder), E5()) as library:
         fill(library, options.runs - 2 * TAKEN, now, random)
         with_them, without = saved(library, options.runs, now, random)
         read = partial(RunFactsCache().read, library.facts, PRICES)

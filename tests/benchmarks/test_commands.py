@@ -59,7 +59,6 @@ COMMANDS = {
     "popqa": "--limit 3",
     "providers": "--seconds 0.02 --repeats 1 --cold 1",
     "recognition": "--pages 1",
-    "replay_week": "weeks --runs 40 --pool pool",
     "reports": "--only mixed",
     "retrieval": "",
     "same_answers": "--record record.json --filings 1",
@@ -86,7 +85,7 @@ ASK_A_MODEL = ("headline", "model_lookups")
 
 def test_no_command_is_left_out() -> None:
     named = set(re.findall(r"`python -m benchmarks\.([\w.]+)", (ROOT / "benchmarks" / "README.md").read_text("utf-8")))
-    assert named - INSTALLS | {"replay_week"} == set(COMMANDS)
+    assert named - INSTALLS == set(COMMANDS)
 
 
 @pytest.fixture(scope="module")
