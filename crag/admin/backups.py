@@ -29,7 +29,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import from_json
 from sqlalchemy import Connection, update
 
-from crag.admin.audit import AuditLog
+from crag.admin.audit import AuditedAct, AuditLog
 from crag.admin.store import FILE, TEAMS, open_store
 from crag.core import __version__
 from crag.core.errors import InputError, NotFoundError, StorageError
@@ -116,7 +116,7 @@ def create_backup(
             for each in others[: max(0, len(others) - (keep - 1))]:
                 each.unlink(missing_ok=True)
         said = f"{len(manifest.libraries)} libraries; left out: {len(manifest.left_out)}"
-        AuditLog(open_store(data)).note("backup", WHO, workspace=workspace or "", what=file.name, detail=said)
+        _note(data, "backup", file.name, said, workspace or "")
     finally:
         lock.end()
     return file, manifest
@@ -178,9 +178,7 @@ def restore_backup(
                 raise
             aside = swap(data, {name: (coming / name).exists() for name in places})
             said = f"made at {manifest.made_at}; before: {aside.name if aside else 'nothing'}"
-            AuditLog(open_store(data)).note(
-                "restore", WHO, workspace=called or workspace or "", what=backup.name, detail=said
-            )
+            _note(data, "restore", backup.name, said, called or workspace or "")
     return list(libraries), aside
 
 
@@ -192,8 +190,13 @@ def undo_restore(data: Path) -> Path | None:
     with alone(data):
         aside = put_back(data)
         said = f"before: {aside.name if aside else 'nothing'}"
-        AuditLog(open_store(data)).note("restore", WHO, what="undone", detail=said)
+        _note(data, "restore", "undone", said)
     return aside
+
+
+def _note(data: Path, act: AuditedAct, what: str, detail: str, workspace: str = "") -> None:
+    with closing(open_store(data)) as store:  # what is open of it can't be moved by the next restore
+        AuditLog(store).note(act, WHO, workspace=workspace, what=what, detail=detail)
 
 
 # Writing

@@ -16,9 +16,10 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing
 from typing import Any, Generic, TypeVar
 
-from crag.core.errors import BusyError, CancelledError, CragError, StorageError
+from crag.core.errors import CancelledError, CragError, StorageError
 from crag.runtime.fair_queue import FairQueue, QueueTicket
 from crag.runtime.limits import Shares
+from crag.runtime.slow_clients import RefusedError
 
 T = TypeVar("T")
 E = TypeVar("E")
@@ -340,7 +341,7 @@ class WorkQueue:
         """The items of `run` as they come. It works in a thread and heeds `cancel`.
 
         Anyone who stops listening sets that event. `report` gets the number of those that wait before it. Raises
-        BusyError where too much of the caller waits, CancelledError once the server stops, and what `run` raises.
+        RefusedError where too much of the caller waits, CancelledError once the server stops, and what `run` raises.
         """
         turn = await self._turn(caller, report)
         self._under_way.add(cancel)
@@ -391,7 +392,7 @@ class WorkQueue:
     async def _turn(self, caller: int, report: Report) -> QueueTicket:
         if not self._waiting.take(caller):
             said = f"{self._waiting.held(caller)} requests wait here already."
-            raise BusyError(said, "Ask again in a moment, and fewer at once.")
+            raise RefusedError(503, "busy", said, "Ask again in a moment, and fewer at once.", {"Retry-After": "2"})
         try:
             running, waiting = self._turns.counts
             if running >= self._at_once:

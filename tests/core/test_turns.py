@@ -7,10 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from crag.core.errors import BusyError, CancelledError
+from crag.core.errors import CancelledError
 from crag.runtime.fair_queue import FairQueue, QueueTicket
 from crag.runtime.jobs import WorkQueue
 from crag.runtime.limits import Shares
+from crag.runtime.slow_clients import RefusedError
 
 NEVER = threading.Event()
 
@@ -172,7 +173,7 @@ def test_one_caller_s_requests_never_take_all_places_to_wait() -> None:
 
         mine = [start_call(1) for _ in range(5)]
         await settle()
-        with pytest.raises(BusyError, match="4 requests wait here already"):
+        with pytest.raises(RefusedError, match="4 requests wait here already"):
             await start_call(1)
         other = start_call(2)
         await settle()

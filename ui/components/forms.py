@@ -76,9 +76,8 @@ def field(
     if choices:
         return st.selectbox(options=choices, index=choices.index(value), format_func=_word, **common)
     if kind is Filter:
-        return st.multiselect(
-            options=value.lines, default=value.lines, accept_new_options=True, placeholder="date >= 2024", **common
-        )
+        common |= {"accept_new_options": True, "placeholder": "date >= 2024"}
+        return st.multiselect(options=value.lines, default=value.lines, **common)
     if kind is str:
         return st.text_input(value=value, placeholder="none", **common)
     if kind == tuple[str, ...]:
