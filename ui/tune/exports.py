@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from crag.analysis.thresholds.recommend import ChunkScore
+from crag.analysis.thresholds.labelled import ChunkScore
 from crag.analysis.thresholds.sweep import Sweep
 from crag.analysis.whatif.entries import Entry, Outcome
 from crag.core.errors import NotFoundError
