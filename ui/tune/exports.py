@@ -44,11 +44,11 @@ def runs(outcome: Outcome, entries: Mapping[str, Entry]) -> Table:
 
 def labels(found: Sequence[Label]) -> Table:
     columns = ("question", "chunk", "label", "at")
-    return (
-        "People's labels",
-        "labels",
-        lambda: (columns, [[each.question, each.chunk_id, each.label, each.at] for each in found]),
-    )
+
+    def table() -> downloads.Table:
+        return columns, [[each.question, each.chunk_id, each.label, each.at] for each in found]
+
+    return "People's labels", "labels", table
 
 
 def scores(found: Sequence[ChunkScore], questions: Mapping[str, str]) -> Table:
