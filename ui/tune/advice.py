@@ -6,7 +6,8 @@ from collections.abc import Hashable
 
 import streamlit as st
 
-from crag.analysis.thresholds.recommend import Recommendation, Refusal, effort, recommend
+from crag.analysis.thresholds.labelled import effort
+from crag.analysis.thresholds.recommend import Recommendation, Refusal, recommend
 from crag.analysis.thresholds.sweep import Sweep, Weights, sweep
 from crag.core.settings import Settings
 from crag.export.html import elements as h

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from crag.analysis.thresholds.recommend import ChunkScore
+from crag.analysis.thresholds.labelled import ChunkScore
 from crag.analysis.thresholds.sweep import Sweep
 from crag.analysis.whatif.entries import Entry, Outcome
 from crag.core.errors import NotFoundError
@@ -44,11 +44,11 @@ def runs(outcome: Outcome, entries: Mapping[str, Entry]) -> Table:
 
 def labels(found: Sequence[Label]) -> Table:
     columns = ("question", "chunk", "label", "at")
-    return (
-        "People's labels",
-        "labels",
-        lambda: (columns, [[each.question, each.chunk_id, each.label, each.at] for each in found]),
-    )
+
+    def table() -> downloads.Table:
+        return columns, [[each.question, each.chunk_id, each.label, each.at] for each in found]
+
+    return "People's labels", "labels", table
 
 
 def scores(found: Sequence[ChunkScore], questions: Mapping[str, str]) -> Table:

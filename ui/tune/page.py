@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from crag.analysis.thresholds.recommend import ChunkScore, crowding_warning
+from crag.analysis.thresholds.labelled import ChunkScore
+from crag.analysis.thresholds.recommend import crowding_warning
 from crag.analysis.whatif.entries import Outcome
 from crag.core.model_ids import maker
 from crag.core.settings import Settings

@@ -11,7 +11,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from crag.analysis.metrics.calibration import PrecisionRecall, Reliability, Roc, precision_recall, reliability, roc
-from crag.analysis.thresholds.recommend import ChunkScore
+from crag.analysis.thresholds.labelled import ChunkScore
 from crag.core.errors import InputError
 from crag.core.model_ids import maker
 from crag.core.settings import Settings

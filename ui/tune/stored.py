@@ -12,7 +12,7 @@ import streamlit as st
 from crag.analysis.evaluate import evaluations, question_set
 from crag.analysis.metrics.metrics import label_of
 from crag.analysis.questions.sets import Question
-from crag.analysis.thresholds.recommend import (
+from crag.analysis.thresholds.labelled import (
     Case,
     ChunkScore,
     Relevance,

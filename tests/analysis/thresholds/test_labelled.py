@@ -8,18 +8,17 @@ from hypothesis import strategies as st
 
 from crag.analysis.metrics.metrics import round_holds
 from crag.analysis.questions.sets import UNANSWERABLE, Question
-from crag.analysis.thresholds.recommend import (
+from crag.analysis.thresholds.labelled import (
     Case,
-    Refusal,
     Relevance,
     chunk_scores,
     effort,
     expected_relevance,
-    recommend,
     same_question,
     score_cases,
     with_thumbs,
 )
+from crag.analysis.thresholds.recommend import Refusal, recommend
 from crag.analysis.whatif.entries import Entry
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
