@@ -37,7 +37,7 @@ from training.vectors import remembered
 
 ROOT = Path(__file__).resolve().parent.parent
 Rows = Sequence[tuple[Pair, Look | None]]
-SWAPPED, NO = 4.0, 1.5
+SWAPPED, NO = 3.0, 1.5
 """How much more a swapped question counts, and a pair that answers nothing: a library shows more of these."""
 UPPER = 0.4
 PENALTY, STEPS = 0.2, 40

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from crag.text.names import Names, names_in
 from crag.text.numerals import numbers_in
 
-PLACES = ("sentence", "heading", "elsewhere", "absent", "rival")
-"""Where what is asked for stands: the first of the places that has it. "rival": the sentence has another of its kind,
-and not itself.
-"""
+PLACES = ("sentence", "heading", "elsewhere", "absent")
+"""Where what is asked for stands: the first of the places that has it."""
 
 Figure = tuple[str, float | str]
 """Its kind, and its value: figures of one kind can stand for one another."""
@@ -36,17 +34,13 @@ class Binding:
 def bind(question: str, sentence: str, heading: str, around: str) -> Binding:
     """Look for what the question names. `around`: the rest of the passage that holds the sentence."""
     asked, here = _figures(question), _figures(sentence)
-    figures = _shares(asked, [here, _figures(heading), _figures(around)])
-    missed: tuple[str, str] | tuple[()] = ()
-    lacking = [(figure, other) for figure in asked for other in _rivals(figure, here, asked)]
-    if lacking:
-        figure, other = lacking[0]
-        missed = asked[figure], here[other]
-    rivals = len({figure for figure, _ in lacking})
+    rivals = ((asked[figure], here[other]) for figure in asked for other in _rivals(figure, here, asked))
     return Binding(
-        figures=(*figures, rivals / len(asked) if asked else 0.0),
-        names=_bind_names(question, sentence, heading, around),
-        missed=missed,
+        figures=_shares(
+            [[figure in place for place in (here, _figures(heading), _figures(around))] for figure in asked]
+        ),
+        names=_bind_names(question, [sentence, heading, around]),
+        missed=next(rivals, ()),
     )
 
 
@@ -69,17 +63,13 @@ def _rivals(figure: Figure, here: Collection[Figure], asked: Collection[Figure])
         yield from (other for other in here if other[0] == figure[0] and other not in asked)
 
 
-def _shares(asked: Collection[Figure], places: Sequence[Collection[Figure]]) -> tuple[float, ...]:
-    first = [next((at for at, place in enumerate(places) if each in place), len(places)) for each in asked]
-    return tuple(first.count(at) / len(first) if first else 0.0 for at in range(len(places) + 1))
-
-
-def _bind_names(question: str, sentence: str, heading: str, around: str) -> tuple[float, ...]:
+def _bind_names(question: str, texts: Sequence[str]) -> tuple[float, ...]:
     asked = names_in(question)
-    if not asked:
-        return (0.0,) * len(PLACES)
-    places, known = [Names(text) for text in (sentence, heading, around)], Names(question)
-    first = [next((at for at, place in enumerate(places) if place.holds(name)), len(places)) for name in asked]
-    others = any(not known.holds(name) for name in names_in(sentence))
-    shares = [first.count(at) / len(asked) for at in range(len(places) + 1)]
-    return *shares, (1 - shares[0]) * others
+    places = [Names(text) for text in texts] if asked else []
+    return _shares([[place.holds(name) for place in places] for name in asked])
+
+
+def _shares(held: Sequence[Sequence[bool]]) -> tuple[float, ...]:
+    """Of what each of the places holds, by the first that does: the share at each of `PLACES`."""
+    first = [places.index(True) if any(places) else len(PLACES) - 1 for places in held]
+    return tuple(first.count(at) / len(first) if first else 0.0 for at in range(len(PLACES)))

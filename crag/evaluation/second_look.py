@@ -24,12 +24,13 @@ from crag.models.cross_encoder import FOLDER, STOP, Reading, title_end
 from crag.text.sentences import sentences
 from crag.text.words import few_marks
 
-FIGURES = tuple(f"figure: {place}" for place in PLACES)
-SENTENCE_FEATURES = ("passage", "sentence", "less", *FIGURES, *(f"name: {place}" for place in PLACES))
-"""Log-odds that the passage, and that its sentence answers, the smaller of both, and what binds them."""
-MEANING_FEATURES = ("closest", "whole", "usual", "crossing", "passage", *FIGURES)
+SENTENCE_FEATURES = ("passage", "sentence", "less", "figures", "names")
+"""Log-odds that the passage, and that its sentence answers, the smaller of both, and the shares of the question's
+figures and of its names that stand in the passage, and neither in the sentence nor in its heading."""
+MEANING_FEATURES = ("closest", "whole", "usual", "crossing", "passage", "figures")
 """Cosines of the question with the closest sentence, the whole passage and its middle sentence; whether only one of
-question and passage is English; the log-odds that the passage answers, where neither is; and what binds them."""
+question and passage is English; the log-odds that the passage answers, where neither is; and the share of the
+question's figures that the passage has."""
 FLOOR = -3.0
 """The log-odds from which on an English passage is looked at again: nothing that scored less was ever right enough."""
 SENTENCE_CHARS, SENTENCES = 700, 64
@@ -39,6 +40,8 @@ ODDS = 8.0
 LANGUAGE_CHARS = 2_000
 QUESTION_ENGLISH, PASSAGE_ENGLISH = (0.7, 0.25), (0.65, 0.12)
 """The shares of words that English texts have, and of its commonest ones: a text with less of both is not English."""
+
+ELSEWHERE = PLACES.index("elsewhere")
 
 _WORD = re.compile(r"[^\W\d_]+")
 Span = tuple[int, int]
@@ -76,15 +79,18 @@ class SecondLayer:
         whole = adds.pop("passage")
         total = sum(part.adds for part in first) or 1.0
         parts = [GradePart(name=each.name, value=each.value, adds=whole * each.adds / total) for each in first[:-1]]
-        for name, begins in (("sentence", "sentence"), ("meaning", _MEANT), ("figures", "figure"), ("names", "name")):
-            own = [each for each in adds if each.startswith(begins)]
-            if own:
-                value = known[own[0]] if name in ("sentence", "meaning") else None
-                parts.append(GradePart(name=name, value=value, adds=sum(adds[each] for each in own)))
+        for name, own in _PARTS.items():
+            if own[0] in adds:
+                parts.append(GradePart(name=name, value=known[own[0]], adds=sum(adds[each] for each in own)))
         return *parts, GradePart(name="bias", value=None, adds=self.bias + whole * first[-1].adds / total)
 
 
-_MEANT = ("closest", "whole", "usual", "crossing")
+_PARTS = {
+    "sentence": ("sentence",),
+    "meaning": ("closest", "whole", "usual", "crossing"),
+    "figures": ("figures",),
+    "names": ("names",),
+}
 
 
 @cache
@@ -125,7 +131,7 @@ def look_at_sentence(question: str, text: str, span: Span, passage: float, sente
     """The look at a sentence. `passage`, `sentence`: the log-odds that each answers."""
     passage, sentence = _clip(passage), _clip(sentence)
     bound = _bind(question, text, span)
-    values = passage, sentence, min(passage, sentence), *bound.figures, *bound.names
+    values = passage, sentence, min(passage, sentence), bound.figures[ELSEWHERE], bound.names[ELSEWHERE]
     return Look("sentence", values, *span, bound)
 
 
@@ -140,7 +146,8 @@ def look_at_meaning(question: str, text: str, passage: float | None, embed: Embe
     whole, *each = (float(cosine) for cosine in vectors @ asked)
     span = spans[each.index(max(each))]
     bound = _bind(question, text, span)
-    values = max(each), whole, statistics.median(each), float(passage is None), _clip(passage or 0.0), *bound.figures
+    values = max(each), whole, statistics.median(each), float(passage is None), _clip(passage or 0.0)
+    values = *values, sum(bound.figures[: ELSEWHERE + 1])
     return Look("meaning", values, *span, bound)
 
 

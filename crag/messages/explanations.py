@@ -47,8 +47,8 @@ _PARTS = {
     "closeness": "Closeness in meaning",
     "sentence": "How far its likeliest sentence answers by itself",
     "meaning": "Closeness in meaning of its closest sentence, since one of the two is not English",
-    "figures": "Whether that sentence has the years and numbers of the question",
-    "names": "Whether that sentence has the names of the question",
+    "figures": "Years and numbers of the question that stand around that sentence, or in the text",
+    "names": "Names of the question that stand around that sentence alone",
     "bias": "Starting point",
 }
 

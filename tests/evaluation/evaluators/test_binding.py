@@ -22,12 +22,11 @@ HEADING, AROUND = "Annual report 2020", "In 2018 the fund moved. Boston paid 300
 def test_a_figure_is_found_at_the_first_place_that_has_it(asked: str, sentence: str, place: str) -> None:
     found = bind(asked, sentence, HEADING, AROUND)
     assert found.figures[PLACES.index(place)] == 1.0
-    assert sum(found.figures[:4]) == 1.0
+    assert sum(found.figures) == 1.0
 
 
 def test_another_figure_of_the_same_kind_stands_in_its_place() -> None:
     found = bind("What was the premium in 2018?", "The premium of 2020 was 4.0 percent.", "", AROUND)
-    assert found.figures[PLACES.index("rival")] == 1.0
     assert found.missed == ("2018", "2020")
 
 
@@ -41,20 +40,13 @@ def test_another_figure_of_the_same_kind_stands_in_its_place() -> None:
     ],
 )
 def test_what_can_not_be_meant_instead_is_no_rival(asked: str, sentence: str) -> None:
-    found = bind(asked, sentence, "", "")
-    assert found.figures[PLACES.index("rival")] == 0.0
-    assert found.missed == ()
+    assert bind(asked, sentence, "", "").missed == ()
 
 
 def test_shares_are_of_all_that_is_named() -> None:
     found = bind("Did Anna Berg meet Carl Dahl in 2018 or 2019?", "Anna Berg left in 2018.", "", "Carl Dahl stayed.")
-    assert found.figures == (0.5, 0.0, 0.0, 0.5, 0.0)
-    assert found.names == (0.5, 0.0, 0.5, 0.0, 0.0)
-
-
-def test_a_name_has_a_rival_where_the_sentence_has_another() -> None:
-    found = bind("Where was Anna Berg born?", "The painter Carl Dahl was born in Oslo.", "", "Anna Berg knew him.")
-    assert found.names == (0.0, 0.0, 1.0, 0.0, 1.0)
+    assert found.figures == (0.5, 0.0, 0.0, 0.5)
+    assert found.names == (0.5, 0.0, 0.5, 0.0)
 
 
 def test_nothing_named_binds_nothing() -> None:

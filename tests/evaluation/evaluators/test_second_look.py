@@ -8,7 +8,6 @@ import pytest
 from numpy.typing import NDArray
 
 from crag.core.types import Passage
-from crag.evaluation.binding import PLACES
 from crag.evaluation.heads import load_head
 from crag.evaluation.local import LocalEvaluator
 from crag.evaluation.second_look import QUESTION_ENGLISH, is_english, look_at_meaning
@@ -48,7 +47,8 @@ def test_english_is_told_from_other_languages(text: str, english: bool) -> None:
 def test_a_year_that_stands_elsewhere_in_the_passage_is_not_the_one_that_is_answered() -> None:
     asked = "What average premium increase was negotiated for {}?"
     right, swapped = (score(asked.format(year), BENEFITS) for year in (2020, 2018))
-    assert right > 0.4 > swapped
+    assert right > 0.7
+    assert swapped < 0.5
 
 
 def test_the_reason_names_both_years() -> None:
@@ -110,5 +110,4 @@ def test_the_closest_sentence_is_the_one_that_is_shown() -> None:
 
     look = look_at_meaning("Wo?", text, None, embed, np.ones(1, np.float32))
     assert text[look.start : look.end] == "Der zweite Satz steht dort."
-    assert look.values[:5] == (1.0, 1.0, 0.5, 1.0, 0.0)
-    assert look.binding.figures[PLACES.index("rival")] == 0.0
+    assert look.values == (1.0, 1.0, 0.5, 1.0, 0.0, 0.0)
