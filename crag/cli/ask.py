@@ -192,8 +192,7 @@ def _conclude(trace: Trace, output: Output) -> None:
     for remark in trace.answer.remarks:
         output.line(output.paint(wording.remark_sentence(remark), "amber"))
     for citation in trace.answer.citations:
-        citation_notes = [answers.FOUND if citation.found else "", wording.recognised_text(citation.recognised)]
-        how = f" ({'; '.join(filter(None, citation_notes))})" if any(citation_notes) else ""
+        how = f" ({said})" if (said := wording.recognised_text(citation.recognised)) else ""
         output.line(f"[{citation.number}] {output.paint(_place(citation), 'bold')}{how}")
         output.line(f"    “{_shorten(citation.quote, _QUOTE)}”")
     if trace.guidance is not None:

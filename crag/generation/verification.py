@@ -34,30 +34,27 @@ _TEXTS = (
 )
 _NOT = r"(?:do(?:es)?\s+not|do(?:es)?n['’]t|did\s+not|didn['’]t|never)"
 _SILENT = re.compile(
-    rf"(?:(?:unfortunately|(?:i['’]?m\s+|i\s+am\s+)?sorry|however|but),?\s+){{0,3}}(?:"
+    rf"(?i)(?:(?:unfortunately|(?:i['’]?m\s+|i\s+am\s+)?sorry|however|but),?\s+){{0,3}}(?:"
     rf"(?:(?:the|these|those|your|my|none\s+of\s+the)\s+)?{_TEXTS}\s+(?:{_NOT}\s+(?:\w+ly\s+)?)?{_SAYS}s?\b"
     rf"|there\s+(?:is|are|was|were)\s+no\s+(?:(?:further|other|more|specific|direct|explicit)\s+)?"
     rf"(?:information|mention|answer|data|details?|evidence|sources?|passages?)\b"
     rf"|no\s+(?:further\s+|other\s+|specific\s+)?(?:information|sources?|passages?|details?)\s+(?:is|are|was|were|{_SAYS}s?)\b"
     rf"|(?:this|that|it)\s+is\s+(?:not|n['’]t)\s+(?:\w+ly\s+)?(?:stated|mentioned|said|specified|given|covered|provided)\b"
     rf"|i\s+(?:can\s*not|can['’]t|could\s+not|couldn['’]t|do\s+not|don['’]t|am\s+(?:unable|not\s+able)\s+to)\s+"
-    rf"(?:find|know|answer|tell|see|determine|say|have)\b)",
-    re.IGNORECASE,
+    rf"(?:find|know|answer|tell|see|determine|say|have)\b)"
 )
 _DENIES = re.compile(rf"\b{_NOT}\b|\bno(?:ne)?\b|\bnot\b|n['’]t\b|\bcan\s*not\b|\bunable\b", re.IGNORECASE)
 _BUT = re.compile(
-    r"(?:[;:–—]|\s-)\s|,\s(?:and|it|they|he|she|so|the)\b|"
-    r"\b(?:but|however|although|though|while|whereas|except|because|since|instead|only|and\s+(?:it|they|he|she|the))\b",
-    re.IGNORECASE,
+    r"(?i)(?:[;:–—]|\s-)\s|,\s(?:and|it|they|he|she|so|the)\b|"
+    r"\b(?:but|however|although|though|while|whereas|except|because|since|instead|only|and\s+(?:it|they|he|she|the))\b"
 )
 """What may bring a second statement, which is one of the subject."""
 _MANNERS = re.compile(
-    r"(?:hello|hi|hey|dear\s+\w+|greetings|good\s+(?:morning|afternoon|evening)|sure|certainly|of\s+course|absolutely|"
+    r"(?i)(?:hello|hi|hey|dear\s+\w+|greetings|good\s+(?:morning|afternoon|evening)|sure|certainly|of\s+course|absolutely|"
     r"thanks?(?:\s+you)?(?:\s+for\s+(?:your|the)\s+question)?|you['’]?(?:re|\s+are)\s+welcome|great\s+question|sorry|"
     r"(?:i\s+)?hope\s+(?:this|that|it)\s+helps?|(?:please\s+)?let\s+me\s+know\s+if\s+.{0,60}|"
     r"please\s+(?:provide|give|share|check|consult|rephrase|clarify)\b.{0,80}|"
-    r"(?:please\s+)?feel\s+free\s+to\s+ask.{0,40}|(?:i['’]?m|i\s+am)\s+(?:happy|glad)\s+to\s+help)(?:\s+there)?[\s.!,]*$",
-    re.IGNORECASE,
+    r"(?:please\s+)?feel\s+free\s+to\s+ask.{0,40}|(?:i['’]?m|i\s+am)\s+(?:happy|glad)\s+to\s+help)(?:\s+there)?[\s.!,]*$"
 )
 
 

@@ -19,7 +19,7 @@ Fault = Literal["", "nothing shown", "invented citation", "not checked", "unsupp
 the check came to nothing; what it cites does not support it. Empty: nothing, or it claims nothing."""
 
 FOUND = "found afterwards"
-"""Said of a citation that the answer did not make."""
+"""Said of the source of a sentence that cites nothing."""
 NOTHING_SHOWN = "nothing shown supports this"
 """Said of a sentence without a citation that no strip supports which its writer was shown."""
 LOW_CONFIDENCE = "Low confidence"
@@ -134,8 +134,6 @@ def check_sentence(check: SentenceCheck, name: Name = str) -> str:
         return f"{', '.join(f'[{number}]' for number in check.invented)} stands for no cited text"
     if check.note == "not scored":
         return f"not scored: {about(check.why, check.who, name)}"
-    if check.note == "scored" and not check.judgements:
-        return f"scored by {name(check.by)}"
     said = {"scored": "", "nothing shown": NOTHING_SHOWN, "figures": _figures(check)}.get(check.note, check.note)
     judged = _format_judgements(check.judgements, name) if check.note != "quoted" else ""
     return "; ".join(filter(None, (moved_text(check), said, judged)))
@@ -161,10 +159,7 @@ def flag_text(check: SentenceCheck, known: Collection[int]) -> str:
 def footnote_notes(citation: Citation) -> list[str]:
     """What a reader should know of a citation, besides its place."""
     notes = [web_origin(citation.from_web)] if citation.from_web else []
-    notes += filter(None, [recognised_text(citation.recognised)])
-    if citation.found:
-        notes.append(f"{FOUND}, not cited by the writer")
-    return notes
+    return [*notes, *filter(None, [recognised_text(citation.recognised)])]
 
 
 def objection_sentence(check: SentenceCheck, name: Name = str) -> str:

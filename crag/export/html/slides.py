@@ -419,7 +419,7 @@ def _mark(number: int, citation: Citation | None) -> Html:
     if citation is None:
         return h.fragment(f"[{number}]")
     web = " web" if citation.origin == "external" or citation.from_web else ""
-    return h.span(f"cite{web}{' afterwards' if citation.found else ''}")[number]
+    return h.span(f"cite{web}")[number]
 
 
 def _source(trace: Trace, citation: Citation, pictures: Pictures) -> Html:

@@ -100,8 +100,8 @@ def test_no_answer_is_an_answer_and_never_shown_as_text(said: str) -> None:
 )
 def test_a_reply_that_claims_nothing_is_no_answer_in_whatever_words(said: str) -> None:
     generator = LlmGenerator(Pieces(*(f"{word} " for word in said.split())))
-    [*pieces, answer] = generator.answer("Who designed the tunnel?", KNOWLEDGE, SOURCES, Settings())
-    assert isinstance(answer, Answer) and answer.abstained and "".join(map(str, pieces)) == answer.text
+    (answer,) = generator.answer("Who designed the tunnel?", KNOWLEDGE, SOURCES, Settings())
+    assert isinstance(answer, Answer) and answer.abstained
 
 
 def test_no_answer_and_then_one_that_cites_is_an_answer() -> None:
