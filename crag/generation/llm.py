@@ -88,10 +88,10 @@ class LlmGenerator:
         if held is None and best is not None and best < settings.min_answer_score:
             yield abstention(best, sources, settings, self.by)
             return
-        fact = fence_text("fact", held[0].labelled, source=1, place=place_of(held[0].chunk)) if held else ""
+        cell, first = held or (None, None)
+        fact = fence_text("fact", cell.labelled, source=1, place=place_of(cell.chunk)) if cell else ""
         room, most = (SHORT_TOKENS, SHORT_PLACES) if self._small else (settings.answer_context, MOST_PLACES)
-        room -= int(len(fact) / CHARS_A_TOKEN)
-        shown = group_strips(usable, sources, room, first=held[1] if held else None, most=most)
+        shown = group_strips(usable, sources, room - len(fact) / CHARS_A_TOKEN, first=first, most=most)
         numbers: dict[int, int] = {}
         text, remarks, said, due = "", list[Remark](), 0, 0.0
         written = self._chat.written(self._messages(question, shown, fact), max_tokens=MAX_TOKENS)

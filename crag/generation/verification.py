@@ -186,7 +186,7 @@ class _Marking:
         self._keys = {strip.id: place_key(strip, sources) for strip in knowledge}
         known = [each for each in answer.citations if each.strip_id in self._keys]
         self._places = {each.number: self._keys[each.strip_id] for each in known}
-        self._rests: dict[int, dict[str, Strip]] = {}
+        self._used: dict[int, dict[str, Strip]] = {}
 
     def cited(self, text: str, numbers: Sequence[int]) -> list[Strip]:
         """The strips of the places that the numbers stand for, those nearest to the sentence first."""
@@ -204,15 +204,14 @@ class _Marking:
         found = False
         if check.supported is False and not self._answer.quoted:
             near = _nearest(said, self._shown, LEAST_SHARED) if has_subject(said) else []
-            other = self._hold(said, near, FOUND_FROM)
-            if found := bool(other[1]) or not numbers:
-                check, strips = other
+            other, elsewhere = self._hold(said, near, FOUND_FROM)
+            if (found := bool(elsewhere)) or not numbers:
+                check, strips = other, elsewhere
         if check.supported is False and not cited:
             check = replace(check, note="invented" if numbers else "nothing shown")
         kept = [self._number(strip) for strip in strips] or sorted(numbers, key=lambda number: number in invented)
         marks = numbers if self._answer.quoted else tuple(dict.fromkeys(kept))[:MOST_MARKS]
         dropped = tuple(number for number in numbers if number not in marks)
-        found = found and bool(strips)
         return replace(check, sentence=text, citations=marks, attributed=found, dropped=dropped, invented=invented)
 
     def marked(self, checks: Sequence[SentenceCheck]) -> Answer:
@@ -223,7 +222,7 @@ class _Marking:
         answer, text, share = self._answer, replace_marks(self._answer.text, checks), faithfulness(checks)
         cells = {each.citation for each in (*answer.differing, answer.contradicts, *answer.places) if each}
         own = {each.number: each for each in answer.citations if each.number in {*numbers_in(text), *cells}}
-        for number, strips in self._rests.items():
+        for number, strips in self._used.items():
             if number not in cells:
                 cited = Place(tuple(strips.values()), self._sources).cite(number)
                 own[number] = replace(cited, found=number not in own)
@@ -282,7 +281,7 @@ class _Marking:
         known = (number for number, each in self._places.items() if each == key)
         number = next(known, None) or next(each for each in range(1, len(taken) + 2) if each not in taken)
         self._places[number] = key
-        self._rests.setdefault(number, {})[strip.id] = strip
+        self._used.setdefault(number, {})[strip.id] = strip
         return number
 
 

@@ -26,8 +26,6 @@ LOW_CONFIDENCE = "Low confidence"
 NOT_FOUND = "Not found in your documents"
 """Said of an abstention."""
 
-_NAMED = 3
-"""Figures that are named."""
 _JUDGES = {"words": "the words", "figures": "the figures", "evaluator": "the local evaluator", "model": "the model"}
 
 
@@ -106,7 +104,7 @@ def unsupported_text(trace: Trace) -> str:
         return ""
     checked = count(sum(check.supported is not None for check in trace.checks), "sentence")
     missing = dict.fromkeys(figure.text for figure in remarkable(failed)) or [f"“{failed[0].sentence}”"]
-    return f"nothing found supports {len(failed)} of {checked}: check {join_names([*missing][:_NAMED])}"
+    return f"nothing found supports {len(failed)} of {checked}: check {join_names([*missing][:3])}"
 
 
 def low_confidence_sentence(trace: Trace) -> str:
