@@ -210,8 +210,8 @@ def _print_check(check: SentenceCheck, known: set[int], output: Output) -> None:
     objection = plain(answers.objection_sentence(check))
     if flag:
         output.line(output.paint(f"{flag[0].upper()}{flag[1:]}: {sentence}", "red"))
-    elif moved := answers.moved_text(check):
-        output.line(f"{moved[0].upper()}{moved[1:]}: {sentence}")
+    elif marks := answers.marks_text(check):
+        output.line(f"{marks[0].upper()}{marks[1:]}: {sentence}")
     elif objection:
         output.line(f"Supported: {sentence}")
     if objection:

@@ -148,7 +148,7 @@ class CitationVerifier:
         for (text, numbers), model in zip(sentences, self._asked(sentences, marking), strict=True):
             self._check()
             checks.append(marking.check(text, numbers, model))
-        return Verification(checks=tuple(checks), answer=answer if answer.quoted else marking.marked(checks))
+        return Verification(checks=tuple(checks), answer=answer if answer.quoted else marking.mark(checks))
 
     def _asked(self, sentences: Sequence[tuple[str, tuple[int, ...]]], marking: _Marking) -> list[Judgement | None]:
         """What the model says of each that claims something with a source: side by side, where each is a call."""
@@ -157,7 +157,7 @@ class CitationVerifier:
             return [None] * len(sentences)
 
         def ask(text: str, *numbers: int) -> Judgement | None:
-            cited = marking.cited(text, numbers)
+            cited = marking.strips_of(text, numbers)
             asks = cited and claims(text) and not _exact(text, cited)
             return model_judgement(model, text, cited) if asks else None
 
@@ -188,15 +188,15 @@ class _Marking:
         self._places = {each.number: self._keys[each.strip_id] for each in known}
         self._used: dict[int, dict[str, Strip]] = {}
 
-    def cited(self, text: str, numbers: Sequence[int]) -> list[Strip]:
-        """The strips of the places that the numbers stand for, those nearest to the sentence first."""
+    def strips_of(self, text: str, numbers: Sequence[int]) -> list[Strip]:
+        """The strips of the places that the numbers stand for: those nearest to the sentence, at most eight."""
         keys = {self._places[number] for number in numbers if number in self._places}
         return _nearest(text, [strip for strip in self._knowledge if self._keys[strip.id] in keys])
 
     def check(self, text: str, numbers: tuple[int, ...], model: Judgement | None) -> SentenceCheck:
         """The check of a sentence, with the marks that it keeps."""
         said = _EMPHASIS.sub(lambda found: " " * len(found[0]), text)
-        cited = self.cited(said, numbers)
+        cited = self.strips_of(said, numbers)
         if self._answer.abstained or not (claims(text) or _exact(said, cited)):
             return SentenceCheck(sentence=text, citations=numbers, supported=None)
         invented = tuple(number for number in numbers if number not in self._places)
@@ -214,7 +214,7 @@ class _Marking:
         dropped = tuple(number for number in numbers if number not in marks)
         return replace(check, sentence=text, citations=marks, attributed=found, dropped=dropped, invented=invented)
 
-    def marked(self, checks: Sequence[SentenceCheck]) -> Answer:
+    def mark(self, checks: Sequence[SentenceCheck]) -> Answer:
         """The answer with the marks of its checks, citations of what supports it, and a confidence by their share.
 
         Of low confidence is one with a sentence that nothing supports.
@@ -243,7 +243,7 @@ class _Marking:
         strips = _exact(text, strips) or strips
         if not strips:
             return SentenceCheck(sentence=text, citations=(), supported=False), []
-        ranked = self._ranked(text, strips, model)
+        ranked = self._rank(text, strips, model)
         best = ranked[0][0]
         alone: dict[object, Strip] = {}
         for check, strip in ranked:
@@ -256,7 +256,7 @@ class _Marking:
             (both,) = self._judges.checks(text, [[first, other]], model)
             if _enough(both, least):
                 return both, [first, other]
-        halves = [self._ranked(half, strips)[0] for half in _halves(text)]
+        halves = [self._rank(half, strips)[0] for half in _halves(text)]
         if halves and all(_enough(check, least) for check, _ in halves):
             score = min(check.score or 0.0 for check, _ in halves)
             return replace(best, supported=True, score=score, note="scored", figures=()), [each for _, each in halves]
@@ -266,7 +266,7 @@ class _Marking:
         note: Literal["figures", "scored"] = "figures" if decisive(figures) else "scored"
         return replace(best, supported=False, note=note, figures=figures), []
 
-    def _ranked(
+    def _rank(
         self, text: str, strips: Sequence[Strip], model: Judgement | None = None
     ) -> list[tuple[SentenceCheck, Strip]]:
         """The check against each strip alone, the surest support first."""

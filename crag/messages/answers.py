@@ -134,10 +134,10 @@ def check_sentence(check: SentenceCheck, name: Name = str) -> str:
         return f"not scored: {about(check.why, check.who, name)}"
     said = {"scored": "", "nothing shown": NOTHING_SHOWN, "figures": _figures(check)}.get(check.note, check.note)
     judged = _format_judgements(check.judgements, name) if check.note != "quoted" else ""
-    return "; ".join(filter(None, (moved_text(check), said, judged)))
+    return "; ".join(filter(None, (marks_text(check), said, judged)))
 
 
-def moved_text(check: SentenceCheck) -> str:
+def marks_text(check: SentenceCheck) -> str:
     """Which marks of a sentence its check took out, and where it found it; empty where it keeps what it has."""
     taken, stands = (join_names([f"[{number}]" for number in each]) for each in (check.dropped, check.citations))
     if check.attributed:

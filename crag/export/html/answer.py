@@ -28,7 +28,7 @@ from crag.messages.answers import (
     confidence_text,
     fault_of,
     handed_sentence,
-    moved_text,
+    marks_text,
     objection_sentence,
     origin_text,
     weakness_text,
@@ -346,7 +346,7 @@ def flag_of(check: SentenceCheck, known: Collection[int]) -> Flag | None:
     note = words.sentence(check_sentence(check, name_in_sentence))
     match fault_of(check, known):
         case "":
-            return Flag("", "disputed", note) if check.supported and (check.objecting or moved_text(check)) else None
+            return Flag("", "disputed", note) if check.supported and (check.objecting or marks_text(check)) else None
         case "nothing shown":
             return Flag(NOTHING_SHOWN, "flagged", note)
         case "invented citation":
