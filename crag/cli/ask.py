@@ -192,8 +192,7 @@ def _conclude(trace: Trace, output: Output) -> None:
     for remark in trace.answer.remarks:
         output.line(output.paint(wording.remark_sentence(remark), "amber"))
     for citation in trace.answer.citations:
-        citation_notes = [answers.FOUND if citation.found else "", wording.recognised_text(citation.recognised)]
-        how = f" ({'; '.join(filter(None, citation_notes))})" if any(citation_notes) else ""
+        how = f" ({said})" if (said := wording.recognised_text(citation.recognised)) else ""
         output.line(f"[{citation.number}] {output.paint(_place(citation), 'bold')}{how}")
         output.line(f"    “{_shorten(citation.quote, _QUOTE)}”")
     if trace.guidance is not None:
@@ -211,8 +210,8 @@ def _print_check(check: SentenceCheck, known: set[int], output: Output) -> None:
     objection = plain(answers.objection_sentence(check))
     if flag:
         output.line(output.paint(f"{flag[0].upper()}{flag[1:]}: {sentence}", "red"))
-    elif moved := answers.moved_text(check):
-        output.line(f"{moved[0].upper()}{moved[1:]}: {sentence}")
+    elif marks := answers.marks_text(check):
+        output.line(f"{marks[0].upper()}{marks[1:]}: {sentence}")
     elif objection:
         output.line(f"Supported: {sentence}")
     if objection:

@@ -146,8 +146,9 @@ def look_at_meaning(question: str, text: str, passage: float | None, embed: Embe
     whole, *each = (float(cosine) for cosine in vectors @ asked)
     span = spans[each.index(max(each))]
     bound = _bind(question, text, span)
-    values = max(each), whole, statistics.median(each), float(passage is None), _clip(passage or 0.0)
-    values = *values, sum(bound.figures[: ELSEWHERE + 1])
+    cosines = max(each), whole, statistics.median(each)
+    held = sum(bound.figures[: ELSEWHERE + 1])
+    values = *cosines, float(passage is None), _clip(passage or 0.0), held
     return Look("meaning", values, *span, bound)
 
 

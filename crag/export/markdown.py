@@ -18,7 +18,7 @@ from crag.messages.answers import (
     footnote_notes,
     handed_sentence,
     low_confidence_sentence,
-    moved_text,
+    marks_text,
     origin_text,
 )
 from crag.messages.wording import (
@@ -249,6 +249,6 @@ def doubt_sentences(trace: Trace) -> list[str]:
     said += filter(None, (unnamed_sentence(answer.unnamed), low_confidence_sentence(trace)))
     known = {each.number for each in answer.citations}
     for check in trace.checks:
-        if flag := flag_text(check, known) or moved_text(check):
+        if flag := flag_text(check, known) or marks_text(check):
             said.append(f"{flag[0].upper()}{flag[1:]}: {check.sentence}")
     return [*said, *conflict_sentences(answer)]

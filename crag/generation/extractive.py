@@ -79,7 +79,7 @@ class ExtractiveGenerator:
     def answer(
         self, question: str, knowledge: Sequence[Strip], sources: dict[str, Chunk | WebPage], settings: Settings
     ) -> Iterator[str | Answer]:
-        """Pieces that add up to the answer's text, then the Answer.
+        """The Answer, whole.
 
         At most `answer_sentences` sentences, one citation number a strip. Abstains where there is no knowledge,
         or its best score is under `min_answer_score`. Of knowledge that was never scored (whole chunks) the sentences'

@@ -108,8 +108,8 @@ class Judges:
             judged, figures = [words[at]], tuple[FigureCheck, ...]()
             if not words[at].supported:
                 figures = self.figures(sentence, strips)
-                judged += _of_figures(figures)
-                judged += [_judgement("evaluator", grades.get(str(at)), self._evaluator.id), *filter(None, [model])]
+                read = _judgement("evaluator", grades.get(str(at)), self._evaluator.id)
+                judged += [*_of_figures(figures), read, *filter(None, [model])]
             found.append(_check(sentence, tuple(judged), figures))
         return found
 

@@ -14,7 +14,7 @@ from crag.core.types import Answer, Chunk, Remark, Reported, Strip, WebPage
 from crag.generation.cells import FoundCell, Lookup, contradicts_cell, look_up
 from crag.generation.citations import MARK, abstention, read_marks, usable_of
 from crag.generation.ground import cite, with_differing
-from crag.generation.places import CHARS_A_TOKEN, Place, group_strips, place_of
+from crag.generation.places import CHARS_A_TOKEN, MOST_PLACES, Place, group_strips, place_of
 from crag.generation.subjects import Subjects, subjects_of
 from crag.generation.verification import abstains
 from crag.text.formats import count
@@ -66,7 +66,7 @@ class LlmGenerator:
     def answer(
         self, question: str, knowledge: Sequence[Strip], sources: dict[str, Chunk | WebPage], settings: Settings
     ) -> Iterator[str | Answer]:
-        """Pieces that add up to the answer's text, then the Answer. Raises ProviderError.
+        """Pieces that add up to the answer's text, none of an abstention, then the Answer. Raises ProviderError.
 
         Of a reply that repeats itself without end the Answer holds one copy alone, whatever pieces were shown.
 
@@ -88,12 +88,10 @@ class LlmGenerator:
         if held is None and best is not None and best < settings.min_answer_score:
             yield abstention(best, sources, settings, self.by)
             return
-        fact = fence_text("fact", held[0].labelled, source=1, place=place_of(held[0].chunk)) if held else ""
-        first = held[1] if held else None
-        if self._small:
-            shown = group_strips(usable, sources, SHORT_TOKENS, first=first, most=SHORT_PLACES)
-        else:
-            shown = group_strips(usable, sources, settings.answer_context - int(len(fact) / CHARS_A_TOKEN), first=first)
+        cell, first = held or (None, None)
+        fact = fence_text("fact", cell.labelled, source=1, place=place_of(cell.chunk)) if cell else ""
+        room, most = (SHORT_TOKENS, SHORT_PLACES) if self._small else (settings.answer_context, MOST_PLACES)
+        shown = group_strips(usable, sources, room - len(fact) / CHARS_A_TOKEN, first=first, most=most)
         numbers: dict[int, int] = {}
         text, remarks, said, due = "", list[Remark](), 0, 0.0
         written = self._chat.written(self._messages(question, shown, fact), max_tokens=MAX_TOKENS)

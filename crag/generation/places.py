@@ -124,12 +124,9 @@ def place_key(strip: Strip, sources: Sources) -> object:
 
 def place_of(source: Chunk | WebPage | None) -> str:
     """Title, page and heading of a source, as a mark of its tag: without what could close it, or speaks to a model."""
-    match source:
-        case Chunk():
-            heading = source.context.removeprefix(source.title).lstrip(" ›").partition("\n")[0]
-            place = ", ".join(dict.fromkeys(filter(None, (source.title, source.where, heading))))
-        case WebPage():
-            place = f"web page: {source.title}"
-        case None:
-            place = "unknown"
+    if isinstance(source, Chunk):
+        heading = source.context.removeprefix(source.title).lstrip(" ›").partition("\n")[0]
+        place = ", ".join(dict.fromkeys(filter(None, (source.title, source.where, heading))))
+    else:
+        place = f"web page: {source.title}" if source else "unknown"
     return " ".join(mask_injection(re.sub(r"[\"<>\s]+", " ", place)).split())[:160].strip()

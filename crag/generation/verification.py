@@ -34,30 +34,27 @@ _TEXTS = (
 )
 _NOT = r"(?:do(?:es)?\s+not|do(?:es)?n['’]t|did\s+not|didn['’]t|never)"
 _SILENT = re.compile(
-    rf"(?:(?:unfortunately|(?:i['’]?m\s+|i\s+am\s+)?sorry|however|but),?\s+){{0,3}}(?:"
+    rf"(?i)(?:(?:unfortunately|(?:i['’]?m\s+|i\s+am\s+)?sorry|however|but),?\s+){{0,3}}(?:"
     rf"(?:(?:the|these|those|your|my|none\s+of\s+the)\s+)?{_TEXTS}\s+(?:{_NOT}\s+(?:\w+ly\s+)?)?{_SAYS}s?\b"
     rf"|there\s+(?:is|are|was|were)\s+no\s+(?:(?:further|other|more|specific|direct|explicit)\s+)?"
     rf"(?:information|mention|answer|data|details?|evidence|sources?|passages?)\b"
     rf"|no\s+(?:further\s+|other\s+|specific\s+)?(?:information|sources?|passages?|details?)\s+(?:is|are|was|were|{_SAYS}s?)\b"
     rf"|(?:this|that|it)\s+is\s+(?:not|n['’]t)\s+(?:\w+ly\s+)?(?:stated|mentioned|said|specified|given|covered|provided)\b"
     rf"|i\s+(?:can\s*not|can['’]t|could\s+not|couldn['’]t|do\s+not|don['’]t|am\s+(?:unable|not\s+able)\s+to)\s+"
-    rf"(?:find|know|answer|tell|see|determine|say|have)\b)",
-    re.IGNORECASE,
+    rf"(?:find|know|answer|tell|see|determine|say|have)\b)"
 )
 _DENIES = re.compile(rf"\b{_NOT}\b|\bno(?:ne)?\b|\bnot\b|n['’]t\b|\bcan\s*not\b|\bunable\b", re.IGNORECASE)
 _BUT = re.compile(
-    r"(?:[;:–—]|\s-)\s|,\s(?:and|it|they|he|she|so|the)\b|"
-    r"\b(?:but|however|although|though|while|whereas|except|because|since|instead|only|and\s+(?:it|they|he|she|the))\b",
-    re.IGNORECASE,
+    r"(?i)(?:[;:–—]|\s-)\s|,\s(?:and|it|they|he|she|so|the)\b|"
+    r"\b(?:but|however|although|though|while|whereas|except|because|since|instead|only|and\s+(?:it|they|he|she|the))\b"
 )
 """What may bring a second statement, which is one of the subject."""
 _MANNERS = re.compile(
-    r"(?:hello|hi|hey|dear\s+\w+|greetings|good\s+(?:morning|afternoon|evening)|sure|certainly|of\s+course|absolutely|"
+    r"(?i)(?:hello|hi|hey|dear\s+\w+|greetings|good\s+(?:morning|afternoon|evening)|sure|certainly|of\s+course|absolutely|"
     r"thanks?(?:\s+you)?(?:\s+for\s+(?:your|the)\s+question)?|you['’]?(?:re|\s+are)\s+welcome|great\s+question|sorry|"
     r"(?:i\s+)?hope\s+(?:this|that|it)\s+helps?|(?:please\s+)?let\s+me\s+know\s+if\s+.{0,60}|"
     r"please\s+(?:provide|give|share|check|consult|rephrase|clarify)\b.{0,80}|"
-    r"(?:please\s+)?feel\s+free\s+to\s+ask.{0,40}|(?:i['’]?m|i\s+am)\s+(?:happy|glad)\s+to\s+help)(?:\s+there)?[\s.!,]*$",
-    re.IGNORECASE,
+    r"(?:please\s+)?feel\s+free\s+to\s+ask.{0,40}|(?:i['’]?m|i\s+am)\s+(?:happy|glad)\s+to\s+help)(?:\s+there)?[\s.!,]*$"
 )
 
 
@@ -151,7 +148,7 @@ class CitationVerifier:
         for (text, numbers), model in zip(sentences, self._asked(sentences, marking), strict=True):
             self._check()
             checks.append(marking.check(text, numbers, model))
-        return Verification(checks=tuple(checks), answer=answer if answer.quoted else marking.marked(checks))
+        return Verification(checks=tuple(checks), answer=answer if answer.quoted else marking.mark(checks))
 
     def _asked(self, sentences: Sequence[tuple[str, tuple[int, ...]]], marking: _Marking) -> list[Judgement | None]:
         """What the model says of each that claims something with a source: side by side, where each is a call."""
@@ -160,7 +157,7 @@ class CitationVerifier:
             return [None] * len(sentences)
 
         def ask(text: str, *numbers: int) -> Judgement | None:
-            cited = marking.cited(text, numbers)
+            cited = marking.strips_of(text, numbers)
             asks = cited and claims(text) and not _exact(text, cited)
             return model_judgement(model, text, cited) if asks else None
 
@@ -189,17 +186,17 @@ class _Marking:
         self._keys = {strip.id: place_key(strip, sources) for strip in knowledge}
         known = [each for each in answer.citations if each.strip_id in self._keys]
         self._places = {each.number: self._keys[each.strip_id] for each in known}
-        self._rests: dict[int, dict[str, Strip]] = {}
+        self._used: dict[int, dict[str, Strip]] = {}
 
-    def cited(self, text: str, numbers: Sequence[int]) -> list[Strip]:
-        """The strips of the places that the numbers stand for, those nearest to the sentence first."""
+    def strips_of(self, text: str, numbers: Sequence[int]) -> list[Strip]:
+        """The strips of the places that the numbers stand for: those nearest to the sentence, at most eight."""
         keys = {self._places[number] for number in numbers if number in self._places}
         return _nearest(text, [strip for strip in self._knowledge if self._keys[strip.id] in keys])
 
     def check(self, text: str, numbers: tuple[int, ...], model: Judgement | None) -> SentenceCheck:
         """The check of a sentence, with the marks that it keeps."""
         said = _EMPHASIS.sub(lambda found: " " * len(found[0]), text)
-        cited = self.cited(said, numbers)
+        cited = self.strips_of(said, numbers)
         if self._answer.abstained or not (claims(text) or _exact(said, cited)):
             return SentenceCheck(sentence=text, citations=numbers, supported=None)
         invented = tuple(number for number in numbers if number not in self._places)
@@ -207,18 +204,17 @@ class _Marking:
         found = False
         if check.supported is False and not self._answer.quoted:
             near = _nearest(said, self._shown, LEAST_SHARED) if has_subject(said) else []
-            other = self._hold(said, near, FOUND_FROM)
-            if found := bool(other[1]) or not numbers:
-                check, strips = other
+            other, elsewhere = self._hold(said, near, FOUND_FROM)
+            if (found := bool(elsewhere)) or not numbers:
+                check, strips = other, elsewhere
         if check.supported is False and not cited:
             check = replace(check, note="invented" if numbers else "nothing shown")
         kept = [self._number(strip) for strip in strips] or sorted(numbers, key=lambda number: number in invented)
         marks = numbers if self._answer.quoted else tuple(dict.fromkeys(kept))[:MOST_MARKS]
         dropped = tuple(number for number in numbers if number not in marks)
-        found = found and bool(strips)
         return replace(check, sentence=text, citations=marks, attributed=found, dropped=dropped, invented=invented)
 
-    def marked(self, checks: Sequence[SentenceCheck]) -> Answer:
+    def mark(self, checks: Sequence[SentenceCheck]) -> Answer:
         """The answer with the marks of its checks, citations of what supports it, and a confidence by their share.
 
         Of low confidence is one with a sentence that nothing supports.
@@ -226,7 +222,7 @@ class _Marking:
         answer, text, share = self._answer, replace_marks(self._answer.text, checks), faithfulness(checks)
         cells = {each.citation for each in (*answer.differing, answer.contradicts, *answer.places) if each}
         own = {each.number: each for each in answer.citations if each.number in {*numbers_in(text), *cells}}
-        for number, strips in self._rests.items():
+        for number, strips in self._used.items():
             if number not in cells:
                 cited = Place(tuple(strips.values()), self._sources).cite(number)
                 own[number] = replace(cited, found=number not in own)
@@ -247,7 +243,7 @@ class _Marking:
         strips = _exact(text, strips) or strips
         if not strips:
             return SentenceCheck(sentence=text, citations=(), supported=False), []
-        ranked = self._ranked(text, strips, model)
+        ranked = self._rank(text, strips, model)
         best = ranked[0][0]
         alone: dict[object, Strip] = {}
         for check, strip in ranked:
@@ -260,7 +256,7 @@ class _Marking:
             (both,) = self._judges.checks(text, [[first, other]], model)
             if _enough(both, least):
                 return both, [first, other]
-        halves = [self._ranked(half, strips)[0] for half in _halves(text)]
+        halves = [self._rank(half, strips)[0] for half in _halves(text)]
         if halves and all(_enough(check, least) for check, _ in halves):
             score = min(check.score or 0.0 for check, _ in halves)
             return replace(best, supported=True, score=score, note="scored", figures=()), [each for _, each in halves]
@@ -270,7 +266,7 @@ class _Marking:
         note: Literal["figures", "scored"] = "figures" if decisive(figures) else "scored"
         return replace(best, supported=False, note=note, figures=figures), []
 
-    def _ranked(
+    def _rank(
         self, text: str, strips: Sequence[Strip], model: Judgement | None = None
     ) -> list[tuple[SentenceCheck, Strip]]:
         """The check against each strip alone, the surest support first."""
@@ -285,7 +281,7 @@ class _Marking:
         known = (number for number, each in self._places.items() if each == key)
         number = next(known, None) or next(each for each in range(1, len(taken) + 2) if each not in taken)
         self._places[number] = key
-        self._rests.setdefault(number, {})[strip.id] = strip
+        self._used.setdefault(number, {})[strip.id] = strip
         return number
 
 

@@ -19,15 +19,13 @@ Fault = Literal["", "nothing shown", "invented citation", "not checked", "unsupp
 the check came to nothing; what it cites does not support it. Empty: nothing, or it claims nothing."""
 
 FOUND = "found afterwards"
-"""Said of a citation that the answer did not make."""
+"""Said of the source of a sentence that cites nothing."""
 NOTHING_SHOWN = "nothing shown supports this"
 """Said of a sentence without a citation that no strip supports which its writer was shown."""
 LOW_CONFIDENCE = "Low confidence"
 NOT_FOUND = "Not found in your documents"
 """Said of an abstention."""
 
-_NAMED = 3
-"""Figures that are named."""
 _JUDGES = {"words": "the words", "figures": "the figures", "evaluator": "the local evaluator", "model": "the model"}
 
 
@@ -106,7 +104,7 @@ def unsupported_text(trace: Trace) -> str:
         return ""
     checked = count(sum(check.supported is not None for check in trace.checks), "sentence")
     missing = dict.fromkeys(figure.text for figure in remarkable(failed)) or [f"“{failed[0].sentence}”"]
-    return f"nothing found supports {len(failed)} of {checked}: check {join_names([*missing][:_NAMED])}"
+    return f"nothing found supports {len(failed)} of {checked}: check {join_names([*missing][:3])}"
 
 
 def low_confidence_sentence(trace: Trace) -> str:
@@ -134,14 +132,12 @@ def check_sentence(check: SentenceCheck, name: Name = str) -> str:
         return f"{', '.join(f'[{number}]' for number in check.invented)} stands for no cited text"
     if check.note == "not scored":
         return f"not scored: {about(check.why, check.who, name)}"
-    if check.note == "scored" and not check.judgements:
-        return f"scored by {name(check.by)}"
     said = {"scored": "", "nothing shown": NOTHING_SHOWN, "figures": _figures(check)}.get(check.note, check.note)
     judged = _format_judgements(check.judgements, name) if check.note != "quoted" else ""
-    return "; ".join(filter(None, (moved_text(check), said, judged)))
+    return "; ".join(filter(None, (marks_text(check), said, judged)))
 
 
-def moved_text(check: SentenceCheck) -> str:
+def marks_text(check: SentenceCheck) -> str:
     """Which marks of a sentence its check took out, and where it found it; empty where it keeps what it has."""
     taken, stands = (join_names([f"[{number}]" for number in each]) for each in (check.dropped, check.citations))
     if check.attributed:
@@ -161,10 +157,7 @@ def flag_text(check: SentenceCheck, known: Collection[int]) -> str:
 def footnote_notes(citation: Citation) -> list[str]:
     """What a reader should know of a citation, besides its place."""
     notes = [web_origin(citation.from_web)] if citation.from_web else []
-    notes += filter(None, [recognised_text(citation.recognised)])
-    if citation.found:
-        notes.append(f"{FOUND}, not cited by the writer")
-    return notes
+    return [*notes, *filter(None, [recognised_text(citation.recognised)])]
 
 
 def objection_sentence(check: SentenceCheck, name: Name = str) -> str:

@@ -132,10 +132,9 @@ class FallbackGenerator:
         """What is written, with the quote's confidence; the quote, marked, where it is sure and nothing is written."""
         if not written.abstained:
             return replace(written, confidence=quote.confidence)
-        low, sure = quote.low_confidence, quote.confidence
-        if quote.abstained or (low if sure is None else sure < settings.confident_answer):
-            return written
-        return replace(quote, instead_of=self.by, remarks=("no answer",))
+        sure = quote.confidence
+        low = quote.low_confidence if sure is None else sure < settings.confident_answer
+        return written if quote.abstained or low else replace(quote, instead_of=self.by, remarks=("no answer",))
 
 
 class FallbackWeb:

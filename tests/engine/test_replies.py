@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from crag.core import events as ev
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import RunRequest
 from crag.core.trace import Trace
 from crag.core.types import Answer
 from crag.engine import Engine
+from crag.export.markdown import closing, turn
+from crag.integrations.langchain import crag_tool
 from crag.testing.fakes import FixedRetriever, chunk_of
 from tests.support.model_server import Server, serving
 
@@ -155,3 +158,21 @@ def test_a_reply_in_another_language_is_named(engine: Engine, server: Server) ->
         "Die durchschnittliche Erhöhung der Prämien, die für das Jahr 2020 ausgehandelt wurde, betrug 4 Prozent [1]."
     )
     assert "other language" in answered(engine, server, PREMIUM, reply).remarks
+
+
+def test_the_quote_is_there_at_once_and_what_is_written_takes_its_place(engine: Engine, server: Server) -> None:
+    server.words = [f"{ARTHUR} [1].", " It is so [1]."]
+    request = RunRequest(ACT, retriever=FixedRetriever(chunks=CHUNKS))
+    shown = [event for event in engine.ask(request) if isinstance(event, ev.Answered | ev.Token)]
+    assert isinstance(shown[0], ev.Answered) and shown[0].answer.quoted
+    assert isinstance(shown[1], ev.Token) and isinstance(shown[-1], ev.Answered) and not shown[-1].answer.quoted
+    assert Trace.from_events(shown[:2]).answer is None and Trace.from_events(shown).answer == shown[-1].answer
+
+
+def test_whoever_reads_the_answer_as_text_reads_that_it_is_of_low_confidence(engine: Engine, server: Server) -> None:
+    reply = "The average premium increase for FEHB plan year 2020 was 7.9 percent [1]."
+    trace = run(engine, server, PREMIUM, reply)
+    tool = crag_tool(engine, retriever=FixedRetriever(chunks=CHUNKS))
+    asked = {"type": "tool_call", "id": "1", "name": tool.name, "args": {"question": PREMIUM}}
+    for said in (turn(trace), closing(trace), tool.invoke(asked).content):
+        assert "Low confidence" in said and "7.9 percent" in said and "Check the cited pages." in said

@@ -21,7 +21,6 @@ from crag.export.html.safe_text import excerpt
 from crag.export.markdown import handed_over
 from crag.generation.citations import MARK, locate_checks, numbers_in, split_cited_sentences
 from crag.messages.answers import (
-    FOUND,
     NOT_FOUND,
     NOTHING_SHOWN,
     calculation_text,
@@ -29,6 +28,7 @@ from crag.messages.answers import (
     confidence_text,
     fault_of,
     handed_sentence,
+    marks_text,
     objection_sentence,
     origin_text,
     weakness_text,
@@ -214,10 +214,9 @@ def _marked(
 
 def _button(citation: Citation) -> Html:
     web = " web" if citation.origin == "external" or citation.from_web else ""
-    found = " afterwards" if citation.found else ""
-    said = f"{_place(citation)}{f', {FOUND}' if citation.found else ''}"
+    said = _place(citation)
     return h.button(
-        f"cite{web}{found}",
+        f"cite{web}",
         data_pick=f"cite:{citation.number}",
         title=said,
         aria_label=f"Source {citation.number}: {said}",
@@ -306,7 +305,6 @@ def sources(
                         words.place(citation) if citation.page else "",
                         citation.source,
                         recognised(citation.recognised),
-                        _found(citation),
                     ),
                     note and (h.span, h.span("notes")[h.span("tag only")[note]]),
                     # Rows are drawn as a table above.
@@ -321,10 +319,6 @@ def sources(
 def _where(mark: object, page: str, name: str, *more: object) -> Html:
     """Where a source stands."""
     return h.fragment(h.span("where")[mark, page and h.span("page")[page], h.span("name")[name], more])
-
-
-def _found(citation: Citation) -> Html:
-    return h.fragment(" ", h.span("tag")[FOUND]) if citation.found else Html()
 
 
 def _beneath(trace: Trace, citation: Citation, held: SavedPages | None) -> Html:
@@ -360,7 +354,7 @@ def flag_of(check: SentenceCheck, known: Collection[int]) -> Flag | None:
     note = words.sentence(check_sentence(check, name_in_sentence))
     match fault_of(check, known):
         case "":
-            return Flag("", "disputed", note) if check.supported and (check.objecting or check.dropped) else None
+            return Flag("", "disputed", note) if check.supported and (check.objecting or marks_text(check)) else None
         case "nothing shown":
             return Flag(NOTHING_SHOWN, "flagged", note)
         case "invented citation":

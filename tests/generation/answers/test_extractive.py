@@ -175,9 +175,8 @@ STRIPS = st.lists(st.tuples(st.text(max_size=80), st.one_of(st.none(), st.floats
 @given(STRIPS, st.integers(1, 8))
 def test_any_knowledge_gives_a_whole_answer(given_strips: list[tuple[str, float | None]], limit: int) -> None:
     strips = [plain_strip(text, score, f"s{place}") for place, (text, score) in enumerate(given_strips)]
-    *pieces, answer = ExtractiveGenerator().answer("What is a?", strips, {}, Settings(answer_sentences=limit))
+    (answer,) = ExtractiveGenerator().answer("What is a?", strips, {}, Settings(answer_sentences=limit))
     assert isinstance(answer, Answer)
-    assert "".join(str(piece) for piece in pieces) == answer.text
     assert len(answer.citations) <= limit
     assert answer.abstained == (not answer.citations)
 

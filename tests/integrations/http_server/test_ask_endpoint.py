@@ -59,7 +59,7 @@ def test_events_come_by_their_numbers_the_whole_run_last_and_can_be_told_again(c
     kinds = [kind for kind, _, _ in found]
     assert kinds[0] == "run_started"
     assert kinds[-2:] == ["run_finished", "trace"]
-    assert {"retrieved", "graded", "action_taken", "refined", "token", "answered", "verified"} <= {*kinds}
+    assert {"retrieved", "graded", "action_taken", "refined", "answered", "verified"} <= {*kinds}
     assert [number for _, number, _ in found] == [*range(1, len(found) + 1)]
     assert all(data["kind"] == kind for kind, _, data in found)
     whole = found[-1][2]
