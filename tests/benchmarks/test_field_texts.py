@@ -3,14 +3,13 @@
 import bz2
 import gzip
 import json
-import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
-from benchmarks.field import filings, summary, texts, web_pages
-from benchmarks.field.bodies import CONTEXTS, ELSER, REWRITTEN, TASKS, enterprise, mtrag
+from benchmarks.field import filings, texts, web_pages
+from benchmarks.field.bodies import CONTEXTS, ELSER, REWRITTEN, TASKS, mtrag
 from benchmarks.field.kept import Kept
 from crag.core.types import Exchange
 
@@ -95,33 +94,6 @@ def test_the_latest_mark_says_whether_a_text_is_relevant(tmp_path: Path) -> None
     assert third.kind in body.absent and not third.gold
 
 
-def test_a_title_that_opens_the_text_too_stands_once(tmp_path: Path) -> None:
-    write_mtrag(tmp_path)
-    assert mtrag(tmp_path, 0).texts["b-1"].titled == f"Bridges\n{BRIDGE}"
-
-
-def test_turns_that_something_is_missing_for_are_all_taken(tmp_path: Path) -> None:
-    write_mtrag(tmp_path)
-    assert [each.kind for each in mtrag(tmp_path, 2).asked] == ["unanswerable", "answerable"]
-
-
-def test_gold_ids_of_no_text_are_counted(tmp_path: Path) -> None:
-    write_enterprise(tmp_path)
-    body = enterprise(tmp_path, 0)
-    assert {id: text.title for id, text in body.texts.items()} == {"dsid_1": "T 1", "dsid_2": "T 2"}
-    assert body.lost == 1 and body.texts["dsid_1"].text == BRIDGE
-    assert body.asked[0].judged == {"dsid_1": True, "dsid_2": False} and body.asked[1].kind in body.absent
-
-
-@pytest.mark.parametrize("name", ["mtrag", "enterprise"])
-def test_without_the_data_it_says_where_it_is_had(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", ["texts", "--body", name, "--data", str(tmp_path)])
-    assert texts.main() == 2
-    assert "github.com/" in capsys.readouterr().err
-
-
 def test_gold_texts_beyond_the_count_are_still_in_the_ideal() -> None:
     assert texts.ndcg(["a", "b"], ["a", "b"], 5) == pytest.approx(1.0)
     assert texts.ndcg(["a"], ["a", "b"], 5) == pytest.approx(1 / (1 + 0.6309297535714575))
@@ -175,67 +147,6 @@ def write_published(folder: Path, ids: Iterable[str]) -> None:
         (folder / "results" / f"{name}.jsonl").write_text(rows, encoding="utf-8")
 
 
-def row(id: str, said: str, page: bool) -> dict[str, object]:
-    return {
-        "id": id,
-        "document": "A",
-        "rank": 1,
-        "action": "CORRECT",
-        "kind": "k",
-        "said": said,
-        "page": page,
-        "low": not page,
-    }
-
-
-def test_what_one_has_and_the_other_missed_is_counted() -> None:
-    rows = [row("a", "right", True), row("b", "other", True), row("c", "other", False), row("d", "refused", False)]
-    theirs = {"a": "refused", "b": "wrong", "c": "right", "d": "right"}
-    found = filings.compare(rows, dict.fromkeys(filings.SYSTEMS, theirs))
-    assert found["confident"] == {"right": 1, "other": 1}
-    system = found["systems"]["gpt-4_sharedStore"]
-    assert (system["page_where_missed"]["value"], system["page_where_missed"]["of"]) == (1.0, 2)
-    assert system["no_page_where_right"]["value"] == 1.0
-    assert (system["only_ours"], system["only_theirs"]) == (1, 2)
-    assert system["ours_less_theirs"]["value"] == pytest.approx(-0.25)
-    assert [each["value"] for each in found["kinds"]["k"].values()] == [0.25] + [0.5] * len(filings.SYSTEMS)
-
-
-def test_labels_of_people_are_read(tmp_path: Path) -> None:
-    write_published(tmp_path, ["a"])
-    assert filings.read_labels(tmp_path / "results" / "gpt-4_sharedStore.jsonl") == {"a": "refused"}
-
-
-def test_without_published_answers_it_says_where_they_are_had(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("sys.argv", ["filings", "--published", str(tmp_path), "--data", str(tmp_path)])
-    assert filings.main() == 2
-    assert "patronus-ai/financebench" in capsys.readouterr().err
-
-
-# The page over all tables beside the field: who is called ahead, and what is said of a table that is not there
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "said"),
-    [(-0.2, -0.1, "ahead"), (0.1, 0.2, "**behind**"), (-0.1, 0.1, "no difference shown"), (None, None, "–")],
-)
-def test_only_an_interval_without_0_puts_a_side_ahead(low: float | None, high: float | None, said: str) -> None:
-    assert summary.verdict({"value": 0.0, "low": low, "high": high}) == said
-
-
-def test_a_table_that_is_not_there_is_named_with_the_place_of_its_data(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shutil.copy(summary.RESULTS / "field_filings.json", tmp_path)
-    monkeypatch.setattr("sys.argv", ["summary", "--results", str(tmp_path)])
-    assert summary.main() == 0
-    page = (tmp_path / "field.md").read_text(encoding="utf-8")
-    assert capsys.readouterr().out.strip() == page.strip()
-    assert "field_mtrag: not measured here. Its data: github.com/" in page and "nDCG@10 of the search" not in page
-
-
 @pytest.mark.slow
 def test_pages_of_the_web_answer_a_question_and_the_score_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -246,17 +157,3 @@ def test_pages_of_the_web_answer_a_question_and_the_score_says_so(
     found = json.loads((tmp_path / "field_web.json").read_text("utf-8"))
     assert found["scores"]["balanced"]["value"] == found["scores"]["plain-rag"]["value"] == 1
     assert "3,696" in found["cases"][0]["balanced"]["says"]
-
-
-def test_the_committed_page_has_the_committed_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in summary.SOURCES:
-        if (source := summary.RESULTS / f"{name}.json").is_file():
-            shutil.copy(source, tmp_path)
-    monkeypatch.setattr("sys.argv", ["summary", "--results", str(tmp_path)])
-    assert summary.main() == 0
-    assert (tmp_path / "field.md").read_text("utf-8") == (summary.RESULTS / "field.md").read_text("utf-8")
-
-
-def test_what_is_less_theirs_is_turned_into_less_ours() -> None:
-    results = json.loads((summary.RESULTS / "field_filings.json").read_text(encoding="utf-8"))
-    assert "**behind**" in summary.page({"field_filings": results}, "")
