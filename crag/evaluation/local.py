@@ -32,9 +32,9 @@ from crag.evaluation.heads import (
 from crag.evaluation.refinement import joint_grade
 from crag.evaluation.second_look import (
     FLOOR,
-    QUESTION_ENGLISH,
     Look,
-    is_english,
+    is_english_passage,
+    is_english_question,
     likely_sentences,
     load_second,
     look_at_meaning,
@@ -323,14 +323,14 @@ class LocalEvaluator:
 
     def _look(self, question: str, texts: Sequence[str], first: Sequence[_Read]) -> list[Look | None]:
         _, lexicon = load_head(self._folder)
-        english, asked = is_english(question, lexicon, QUESTION_ENGLISH), None
+        english, asked = is_english_question(question, lexicon), None
         looks: list[Look | None] = [None] * len(texts)
         spans: list[tuple[int, tuple[int, int]]] = []
         for at, read in enumerate(first):
             text = texts[at][:MAX_CHARACTERS]
             if read.reading is None:
                 continue
-            if (same := is_english(text, lexicon) == english) and english:
+            if (same := is_english_passage(text, lexicon) == english) and english:
                 spans += [(at, span) for span in likely_sentences(text, read.reading) if read.odds >= FLOOR]
                 continue
             asked = self._meaning.embed_question(question) if asked is None else asked

@@ -38,9 +38,8 @@ SENTENCE_CHARS, SENTENCES = 700, 64
 ODDS = 8.0
 """Log-odds are clipped here."""
 LANGUAGE_CHARS = 2_000
-QUESTION_ENGLISH, PASSAGE_ENGLISH = (0.7, 0.25), (0.65, 0.12)
+QUESTION_ENGLISH, PASSAGE_ENGLISH = (0.7, 0.25), (0.7, 0.2)
 """The shares of words that English texts have, and of its commonest ones: a text with less of both is not English."""
-
 ELSEWHERE = PLACES.index("elsewhere")
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -101,14 +100,23 @@ def load_second(folder: Path = FOLDER) -> dict[str, SecondLayer]:
     return {name: SecondLayer(names[name], *layer) for name, layer in found.items() if layer}
 
 
-def is_english(text: str, lexicon: Lexicon, least: tuple[float, float] = PASSAGE_ENGLISH) -> bool:
-    """Whether the evaluator can read a text's first 2,000 characters; also of one without words."""
-    words = _WORD.findall(few_marks(text[:LANGUAGE_CHARS]).casefold())
-    known, common = least
+def is_english_question(text: str, lexicon: Lexicon) -> bool:
+    """Whether the evaluator can read a question; also of one without words."""
+    return _is_english(_WORD.findall(few_marks(text[:LANGUAGE_CHARS])), lexicon, QUESTION_ENGLISH)
+
+
+def is_english_passage(text: str, lexicon: Lexicon) -> bool:
+    """The same of a passage's first 2,000 characters. Capitalised words don't count: names are in no language."""
+    words = _WORD.findall(few_marks(text[:LANGUAGE_CHARS]))
+    return _is_english([word for word in words if not word[0].isupper()], lexicon, PASSAGE_ENGLISH)
+
+
+def _is_english(words: Sequence[str], lexicon: Lexicon, least: tuple[float, float]) -> bool:
+    folded, (known, common) = [word.casefold() for word in words], least
     return (
-        not words
-        or sum(word in STOP for word in words) >= common * len(words)
-        or sum(word in STOP or lexicon.knows(word) for word in words) >= known * len(words)
+        not folded
+        or sum(word in STOP for word in folded) >= common * len(folded)
+        or sum(word in STOP or lexicon.knows(word) for word in folded) >= known * len(folded)
     )
 
 
