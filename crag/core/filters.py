@@ -197,7 +197,7 @@ def filter_of(said: Filter | Mapping[str, Any] | str | Sequence[str]) -> Filter:
     """
     if isinstance(said, Filter):
         return said
-    texts = [said] if isinstance(said, str | Mapping) else said
+    texts = said if isinstance(said, list | tuple) else [said]
     return _joined(clause for text in texts for clause in _read(text))
 
 

@@ -29,7 +29,7 @@ BUILT = {
 WINDOWS = {
     "crag/evaluation/local.py: _OUT_OF": 40,
     "crag/generation/short.py: _VALUE": 40,
-    "crag/analysis/questions/matching.py: PAGES": 60,
+    "crag/analysis/questions/values.py: PAGES": 60,
     "crag/text/names.py: _OPENS": 8,
     "crag/text/numerals.py: _BEFORE": 24,
     "crag/text/sentences.py: _NEXT": 48,

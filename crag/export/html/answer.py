@@ -69,48 +69,46 @@ def announcement(trace: Trace) -> str:
     return f"{lead}: {excerpt(first, _SPOKEN)}{verdict}"
 
 
-def answer(trace: Trace, alone: Sequence[tuple[int, int]] = ()) -> Html:
-    """The answer so far, or whole with its label; each citation mark is a button.
+def answer(trace: Trace, alone: Sequence[tuple[int, int]] = (), *, opens: bool = True) -> Html:
+    """The answer so far, or whole with its label; each citation mark is a button where it `opens` its source.
 
     `alone`: where the sentences stand, as [start, end), that no other run compared with says.
     """
     whole = trace.answer
     if whole is None:
         return _unanswered(trace) if trace.finished else _written(trace)
-    known = {citation.number: citation for citation in whole.citations}
+    known = {citation.number: _mark(citation, opens=opens) for citation in whole.citations}
     kind = "answer abstained" if whole.abstained else "answer"
     said = _marked(whole, known, trace.checks, alone, find_rows(trace))
-    against = conflicts(whole, lambda number: _button(known[number]) if number in known else Html())
+    against = conflicts(whole, lambda number: known.get(number, Html()))
     return h.div("cx")[_quoted(whole, trace), _short(whole, known), h.div(kind)[said], against, _label(whole, trace)]
 
 
-def _short(whole: Answer, known: Mapping[int, Citation]) -> Html:
+def _short(whole: Answer, known: Mapping[int, Html]) -> Html:
     """The words that answer, large, with their source; a cell's row and column above them."""
     short = whole.short
     if whole.calculation:
         return _worked(whole.calculation, known)
     if short is None:
         return Html()
-    citation, cell = known.get(short.citation), short.cell
-    button = _button(citation) if citation else Html()
+    citation = next((each for each in whole.citations if each.number == short.citation), None)
+    mark, cell = known.get(short.citation, Html()), short.cell
     if citation and citation.origin == "external":
-        button = h.span("keep")[button, " ", h.span("tag web")["WEB"]]
+        mark = h.span("keep")[mark, " ", h.span("tag web")["WEB"]]
     elif citation and citation.from_web:
-        button = h.span("keep")[button, " ", marks.tag(citation)]
+        mark = h.span("keep")[mark, " ", marks.tag(citation)]
     return h.div("short", title=f"Evaluator confidence: {short.confidence:.0%}")[
         cell and h.span("cell")[cell],
-        h.span("words")[short.value, " ", button],
+        h.span("words")[short.value, " ", mark],
     ]
 
 
-def _worked(worked: Calculation, known: Mapping[int, Citation]) -> Html:
+def _worked(worked: Calculation, known: Mapping[int, Html]) -> Html:
     """The result, large, with the sources of its cells, and how it was worked out above it."""
     numbers = dict.fromkeys(cell.citation for cell in worked.cells)
     return h.div("short")[
         h.span("cell")[words.sentence(calculation_text(worked))],
-        h.span("words")[
-            worked.result, " ", h.span("keep")[[_button(known[each]) for each in numbers if each in known]]
-        ],
+        h.span("words")[worked.result, " ", h.span("keep")[[known[each] for each in numbers if each in known]]],
     ]
 
 
@@ -167,12 +165,12 @@ def _no_answer(trace: Trace) -> str:
 
 def _marked(
     answer: Answer,
-    known: dict[int, Citation],
+    known: Mapping[int, Html],
     checks: Sequence[SentenceCheck],
     alone: Sequence[tuple[int, int]],
     rows: Sequence[QuotedRows],
 ) -> Html:
-    """The text with flagged sentences underlined and tagged, and every mark turned into a button.
+    """The text with flagged sentences underlined and tagged, and every mark drawn as `known` has it.
 
     The words of the short answer are marked; `rows` are drawn as tables.
     """
@@ -185,15 +183,14 @@ def _marked(
         return said, flag and flag.name and (" ", h.span("tag")[flag.name])
 
     def table(found: QuotedRows, inside: Html, start: int, end: int) -> object:
-        return start == found.start and draw_rows(found, answer, _button(found.citation))
+        return start == found.start and draw_rows(found, answer, known[found.citation.number])
 
     def lone(_: None, inside: Html, *place: int) -> Html:
         return h.span("alone", title="In this run alone")[inside]
 
     def mark(found: re.Match[str], inside: Html, start: int, end: int) -> object:
         """A number that stands for no source stays text, marked."""
-        citation = known.get(int(found[1]))
-        shown = _button(citation) if citation else h.span("invented", title="No such source")[f"[{found[1]}]"]
+        shown = known.get(int(found[1])) or h.span("invented", title="No such source")[f"[{found[1]}]"]
         return start == found.start() and h.span("keep")[shown, whole[found.start(2) : end]]
 
     # Between two tables the text has only what parts two paragraphs.
@@ -212,15 +209,13 @@ def _marked(
     )
 
 
-def _button(citation: Citation) -> Html:
-    web = " web" if citation.origin == "external" or citation.from_web else ""
+def _mark(citation: Citation, *, opens: bool) -> Html:
+    name = "cite web" if citation.origin == "external" or citation.from_web else "cite"
     said = _place(citation)
-    return h.button(
-        f"cite{web}",
-        data_pick=f"cite:{citation.number}",
-        title=said,
-        aria_label=f"Source {citation.number}: {said}",
-    )[citation.number]
+    label = f"Source {citation.number}: {said}"
+    if not opens:
+        return h.span(name, title=said)[citation.number]
+    return h.button(name, data_pick=f"cite:{citation.number}", title=said, aria_label=label)[citation.number]
 
 
 def _place(citation: Citation) -> str:

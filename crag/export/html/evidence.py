@@ -162,7 +162,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
             h.span[f"indexed with: {excerpt(chunk.context, 120)}"] if chunk.context else "",
             h.span["from another store"]
             if chunk.elsewhere
-            else h.button("more", data_pick="chunk:" + chunk.id)["Show it on the page"],
+            else view.opens and h.button("more", data_pick="chunk:" + chunk.id)["Show it on the page"],
             own and view.explains and h.button("more", data_pick="why:" + chunk.id)["Why this score"],
             h.span[marks.origin(chunk)] if chunk.from_web else "",
             marks.verifier(chunk.document_id, view.saved),

@@ -41,7 +41,8 @@ class View:
     `deciding_id` is the chunk that decides under these thresholds. `thumbs`: a person's labels by chunk id; None: they
     can't be given here. Beside other runs of the question: `notes` on chunks and pages by id, strips kept `alone`
     here, and strips `missed` here that another run keeps. `stale`: what is out of date of documents, by their ids.
-    `saved`: what can be kept and verified; None: nothing here. `explains`: whether a score can be asked for its cause.
+    `saved`: what can be kept and verified; None: nothing here. `explains`: whether a score can be asked for its cause;
+    `opens`: whether a chunk can be shown on its page.
     """
 
     upper: float
@@ -56,6 +57,7 @@ class View:
     stale: Mapping[str, Sequence[str]] = field(default_factory=dict)
     saved: SavedPages | None = None
     explains: bool = False
+    opens: bool = True
 
     @classmethod
     def of(cls, trace: Trace) -> View:

@@ -49,7 +49,7 @@ def run_slides(trace: Trace, pictures: Pictures) -> Iterator[DrawnSlide]:
     yield DrawnSlide(step="Question", says=sentences.question_sentence(trace), picture=_question(trace))
     for number, here in enumerate(trace.rounds, 1):
         moment = replace(trace, rounds=trace.rounds[:number], strips={})
-        drawn = evidence.chunks(moment, View.of(moment))
+        drawn = evidence.chunks(moment, replace(View.of(moment), opens=False))
         step = "Evaluate" if here.made else "Retrieve"
         yield DrawnSlide(step=step, says=sentences.chunks_sentence(moment), picture=drawn)
         if here.decision:
@@ -61,7 +61,9 @@ def run_slides(trace: Trace, pictures: Pictures) -> Iterator[DrawnSlide]:
         drawn = evidence.web(trace, View.of(trace))
         yield DrawnSlide(step="Search", says=sentences.web_sentence(trace), picture=drawn)
     if trace.answer or trace.handed_over:
-        step, drawn = ("Answer", answer.answer(trace)) if trace.answer else ("Hand over", answer.sources(trace))
+        step, drawn = (
+            ("Answer", answer.answer(trace, opens=False)) if trace.answer else ("Hand over", answer.sources(trace))
+        )
         yield DrawnSlide(step=step, says=sentences.answer_sentence(trace), picture=drawn)
     for citation in shown_sources(trace):
         drawn = _source(citation, pictures)
