@@ -33,8 +33,7 @@ from crag.evaluation.refinement import joint_grade
 from crag.evaluation.second_look import (
     FLOOR,
     Look,
-    is_english_passage,
-    is_english_question,
+    is_english,
     likely_sentences,
     load_second,
     look_at_meaning,
@@ -323,14 +322,14 @@ class LocalEvaluator:
 
     def _look(self, question: str, texts: Sequence[str], first: Sequence[_Read]) -> list[Look | None]:
         _, lexicon = load_head(self._folder)
-        english, asked = is_english_question(question, lexicon), None
+        english, asked = is_english(question, lexicon, passage=False), None
         looks: list[Look | None] = [None] * len(texts)
         spans: list[tuple[int, tuple[int, int]]] = []
         for at, read in enumerate(first):
             text = texts[at][:MAX_CHARACTERS]
             if read.reading is None:
                 continue
-            if (same := is_english_passage(text, lexicon) == english) and english:
+            if (same := is_english(text, lexicon) == english) and english:
                 spans += [(at, span) for span in likely_sentences(text, read.reading) if read.odds >= FLOOR]
                 continue
             asked = self._meaning.embed_question(question) if asked is None else asked

@@ -100,24 +100,17 @@ def load_second(folder: Path = FOLDER) -> dict[str, SecondLayer]:
     return {name: SecondLayer(names[name], *layer) for name, layer in found.items() if layer}
 
 
-def is_english_question(text: str, lexicon: Lexicon) -> bool:
-    """Whether the evaluator can read a question; also of one without words."""
-    return _is_english(_WORD.findall(few_marks(text[:LANGUAGE_CHARS])), lexicon, QUESTION_ENGLISH)
+def is_english(text: str, lexicon: Lexicon, *, passage: bool = True) -> bool:
+    """Whether the evaluator can read a text's first 2,000 characters; also of one without words.
 
-
-def is_english_passage(text: str, lexicon: Lexicon) -> bool:
-    """The same of a passage's first 2,000 characters. Capitalised words don't count: names are in no language."""
+    Capitalised words of a `passage` don't count: names are in no language.
+    """
     words = _WORD.findall(few_marks(text[:LANGUAGE_CHARS]))
-    return _is_english([word for word in words if not word[0].isupper()], lexicon, PASSAGE_ENGLISH)
-
-
-def _is_english(words: Sequence[str], lexicon: Lexicon, least: tuple[float, float]) -> bool:
-    folded, (known, common) = [word.casefold() for word in words], least
-    return (
-        not folded
-        or sum(word in STOP for word in folded) >= common * len(folded)
-        or sum(word in STOP or lexicon.knows(word) for word in folded) >= known * len(folded)
-    )
+    folded = [word.casefold() for word in words if not (passage and word[0].isupper())]
+    known, common = PASSAGE_ENGLISH if passage else QUESTION_ENGLISH
+    return sum(word in STOP for word in folded) >= common * len(folded) or sum(
+        word in STOP or lexicon.knows(word) for word in folded
+    ) >= known * len(folded)
 
 
 def likely_sentences(text: str, reading: Reading) -> list[Span]:
