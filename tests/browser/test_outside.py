@@ -81,7 +81,7 @@ def page(app, open_page, model):
 def test_a_model_grades_and_writes_and_its_answer_is_checked(page, model):
     model.acts = "held"
     ask(page, KNOWN)
-    page.locator(".answer span.cite", has_text="1").wait_for()
+    page.locator(".answer button.cite").first.wait_for()  # the quote, until the model's first sentence is whole
     assert "[" not in page.locator(".answer").inner_text()
     model.go.set()
     page.get_by_text("Faithfulness").wait_for()

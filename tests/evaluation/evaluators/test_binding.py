@@ -15,7 +15,6 @@ HEADING, AROUND = "Annual report 2020", "In 2018 the fund moved. Boston paid 300
         ("What was the premium in 2018?", "The premium was 4.0 percent.", "elsewhere"),
         ("What was the premium in 1999?", "The premium was 4.0 percent.", "absent"),
         ("What costs 1,500 dollars?", "It costs 1500 dollars.", "sentence"),
-        ("What is on the 3rd floor?", "The third floor has a library.", "sentence"),
         ("متى ارتفع بنسبة 4.0؟", "ارتفع بنسبة 4.0 في عام 2019.", "sentence"),
     ],
 )
