@@ -183,7 +183,7 @@ def swapped(kind: str) -> Maker:
                 spots = [(each["answer_start"], each["answer_start"] + len(each["text"])) for each in qa["answers"]]
                 other = swap_within(qa["question"], text, spots, dice).get(kind)
                 if other:
-                    rows += [Row(qa["id"], qa["question"], text, 1), Row(qa["id"], other, text, 0)]
+                    rows += [Row(qa["id"], qa["question"], text, 1), Row(f"{qa['id']} swapped", other, text, 0)]
         about = f"the question as asked, and with another {kind} that stands in the passage"
         return DataSet(title=f"SQuAD, another {kind} of the passage", about=about, rows=rows[: 2 * SWAPS])
 
