@@ -27,8 +27,8 @@ FUNCTIONS = {"compile", "search", "match", "fullmatch", "sub", "subn", "split", 
 ANCHORED = {"match", "fullmatch"}
 SIGNS = ("a", "Z", "1", " ", "\n", "_", ".", "-", '"', "я", "\u0301", "一", "!")
 """Signs of each kind, which stand in for a class of them."""
-MANY = 8
-"""Repetitions from which on a text may be made of them."""
+MANY, ATTACKS = 8, 2_000
+"""Repetitions from which on a text may be made of them, and about how many of the texts for one pattern are tried."""
 LENGTHS = 24, 32, 42, 56, 75, 100, 400, 4000
 """Short ones first: over the last, a pattern that grows by the power of three or faster would not end."""
 QUICK = 0.004
@@ -161,7 +161,7 @@ def attacks(pattern: re.Pattern[Any]) -> dict[str, Callable[[int], str]]:
     pumps = [*dict.fromkeys(unit for _, unit in made.pumps)]
     for first, second in [*pairwise(pumps), *zip(pumps, pumps[2:], strict=False)][:24]:
         found["", first, second, "\x01"] = None
-    return {repr(each)[:160]: _text_of(*each) for each in found}
+    return {repr(each)[:160]: _text_of(*each) for each in [*found][:: 1 + len(found) // ATTACKS]}
 
 
 def _text_of(before: str, unit: str, second: str, end: str) -> Callable[[int], str]:
