@@ -12,6 +12,7 @@ one step. The hashes find damage. They are no signature: who can write a backup 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -26,7 +27,6 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import from_json
 from sqlalchemy import Connection, update
 
 from crag.admin.audit import AuditedAct, AuditLog
@@ -302,13 +302,13 @@ def _opened(file: Path) -> Iterator[tuple[zipfile.ZipFile, Manifest]]:
             if archive.getinfo(_MANIFEST).file_size > _LARGEST_MANIFEST:
                 raise ValueError(_MANIFEST)
             said = archive.read(_MANIFEST)
-            if (format := from_json(said)["format"]) != FORMAT:
+            if (format := json.loads(said)["format"]) != FORMAT:
                 raise InputError(
                     f"The backup {file.name} is of format {format!r:.20}; this program reads {FORMAT}.",
                     "Restore it with the program that made it. Nothing was changed.",
                 )
             manifest = Manifest.model_validate_json(said)
-        except (*_DAMAGE, KeyError, TypeError, ValidationError) as error:
+        except (*_DAMAGE, KeyError, TypeError, RecursionError, ValidationError) as error:
             raise _broken(file, "what it says of itself can't be read") from error
         if sorted(archive.namelist()) != sorted([*manifest.files, _MANIFEST]) or not all(
             name in (FILE, SIGNED_WITH, CHOSEN) or _LIBRARY.fullmatch(name) for name in manifest.files
