@@ -31,7 +31,6 @@ def score(question: str, text: str) -> float:
     [
         ("What average premium increase was negotiated?", True),
         ("Wie hoch war die durchschnittliche Erhöhung der Beiträge?", False),
-        ("¿Cuál fue el aumento medio de las primas?", False),
         ("Каково было среднее повышение?", False),
         ("ما هو متوسط الزيادة؟", False),
         ("2019 %", True),
