@@ -86,7 +86,7 @@ def format_page(rows: list[tuple[dict[str, str], Outcome, str]]) -> str:
         "|---|---|---|---|---|",
     ]
     for case, outcome, text in rows:
-        said = text.replace("|", "/")[:120]
+        said = text.replace("|", "/")[:120].replace("<", "&lt;")
         lines.append(f"| {case['kind']} | {case['file']} | {case['question']} | {outcome} | {said} |")
     return "\n".join([*lines, ""])
 
