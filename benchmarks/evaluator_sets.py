@@ -6,7 +6,6 @@ title in front. What that is worth is shown once, on PopQA.
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +20,7 @@ from benchmarks.evaluator_library import retrieval, spread, top_chunks
 from benchmarks.evaluator_row import DataSet, Row
 from benchmarks.xquad import LANGUAGES as ALL_LANGUAGES
 from corpora.near_misses import swap_within
+from corpora.published_sets import read_xquad
 
 LANGUAGES = [each for each in ALL_LANGUAGES if each != "en"]
 SWAPS = 150
@@ -194,7 +194,7 @@ def xquad(title: str, pairs: Sequence[tuple[str, str]]) -> Maker:
     def make(sources: Sources) -> DataSet:
         dice, rows = random.Random(0), []
         for asked, said in pairs:
-            questions, texts = (_xquad(sources.data, language) for language in (asked, said))
+            questions, texts = (read_xquad(sources.data, language, "test") for language in (asked, said))
             for at, (article, paragraphs) in enumerate(zip(questions, texts, strict=True)):
                 for own, paragraph in enumerate(article["paragraphs"]):
                     qa = dice.choice(paragraph["qas"])
@@ -206,12 +206,6 @@ def xquad(title: str, pairs: Sequence[tuple[str, str]]) -> Maker:
         return DataSet(title=title, about=about, rows=spread(rows, sources.limit))
 
     return make
-
-
-def _xquad(data: Path, language: str) -> list[dict[str, Any]]:
-    with gzip.open(data / "xquad" / f"{language}_test.json.gz", "rt", encoding="utf-8") as file:
-        found: list[dict[str, Any]] = json.load(file)
-    return found
 
 
 # ---- sentences and claims ------------------------------------------------------------------------------------------

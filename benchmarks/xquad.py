@@ -7,7 +7,6 @@ writes results/xquad.json and results/xquad.md. Vectors are cached as in `benchm
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import tempfile
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.retrieval import RESULTS, ROOT, CachedEmbedder, Read, build
+from corpora.published_sets import read_xquad
 from crag.core.ingesting import Page, ParsedDocument
 from crag.core.protocols import SearchQuery
 from crag.core.types import Document
@@ -43,10 +43,9 @@ def load(data: Path, language: str) -> tuple[list[str], Questions]:
     paragraphs: list[str] = []
     questions: Questions = []
     for part in ("train", "test"):
-        with gzip.open(data / "xquad" / f"{language}_{part}.json.gz", "rt", encoding="utf-8") as file:
-            for paragraph in (each for article in json.load(file) for each in article["paragraphs"]):
-                questions += [(each["question"], len(paragraphs)) for each in paragraph["qas"]]
-                paragraphs.append(paragraph["context"])
+        for paragraph in (each for article in read_xquad(data, language, part) for each in article["paragraphs"]):
+            questions += [(each["question"], len(paragraphs)) for each in paragraph["qas"]]
+            paragraphs.append(paragraph["context"])
     return paragraphs, questions
 
 

@@ -1,7 +1,8 @@
-"""Published question sets as this project's own: the records of FinanceBench and PopQA, one a line."""
+"""Published question sets: the records of FinanceBench and PopQA as this project's own, and XQuAD's articles."""
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +15,13 @@ def read_published(path: Path) -> QuestionSet:
     """The questions of a file of JSON lines, those of other sets by their own keys. Raises OSError, InputError."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     return read_set(path.name, "\n".join(json.dumps(_own(row)) for row in rows).encode())
+
+
+def read_xquad(data: Path, language: str, part: str) -> list[dict[str, Any]]:
+    """The articles of a part, "train" or "test", in SQuAD's form; in the same order in every language."""
+    with gzip.open(data / "xquad" / f"{language}_{part}.json.gz", "rt", encoding="utf-8") as file:
+        found: list[dict[str, Any]] = json.load(file)
+    return found
 
 
 def _own(row: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -11,8 +11,6 @@ fitted on the other. --keep FILE holds what was read: delete it when the model c
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
 import os
 import pickle
 import random
@@ -28,10 +26,11 @@ from numpy.typing import NDArray
 from corpora.near_misses import make_near_miss, swap_within
 from corpora.pair import Pair, held_out
 from corpora.pairs import Corpus, untitled
+from corpora.published_sets import read_xquad
 from crag.evaluation.local import LocalEvaluator
 from crag.evaluation.second_look import MEANING_FEATURES, SENTENCE_FEATURES, Look
 from crag.text.sentences import sentences
-from training.calibrate_short import write_layer
+from training.calibrate_short import fitted, write_layer
 from training.measures import auc, calibration_error
 from training.vectors import remembered
 
@@ -40,7 +39,7 @@ Rows = Sequence[tuple[Pair, Look | None]]
 SWAPPED, NO = 3.0, 1.5
 """How much more a swapped question counts, and a pair that answers nothing: a library shows more of these."""
 UPPER = 0.4
-PENALTY, STEPS = 0.2, 40
+PENALTY = 0.2
 LANGUAGES = "de es ro vi tr ru el ar hi th zh".split()
 
 
@@ -61,12 +60,12 @@ def main() -> None:
             given.keep.write_bytes(pickle.dumps(rows))
     for name, features in (("sentence", SENTENCE_FEATURES), ("meaning", MEANING_FEATURES)):
         own = [(pair, look) for pair, look in rows if look and look.layer == name]
-        weights, bias = fitted(own, features)
+        weights, bias = fit_layer(own, features)
         write_layer(name, {"features": list(features), "weights": weights, "bias": bias})
 
 
 def english(corpus: Corpus, most: int) -> Iterator[Pair]:
-    """Pairs of held-out documents, at most so many of each kind; swapped ones with what was asked before."""
+    """Pairs of held-out documents, at most `most` of each kind; swapped ones with what was asked before."""
     dice = random.Random(3)
     kinds: dict[str, list[Pair]] = {}
     for pair in corpus.sources.epoch(5):
@@ -113,8 +112,7 @@ def languages(data: Path, most: int) -> Iterator[Pair]:
     dice = random.Random(1)
     texts = {}
     for language in ("en", *LANGUAGES):
-        with gzip.open(data / "xquad" / f"{language}_train.json.gz", "rt", encoding="utf-8") as file:
-            texts[language] = json.load(file)
+        texts[language] = read_xquad(data, language, "train")
     places = [
         (at, own, number)
         for at, article in enumerate(texts["en"])
@@ -147,7 +145,7 @@ def read(pairs: Sequence[Pair]) -> Iterator[tuple[Pair, Look | None]]:
             print(f"{number:,} of {len(pairs):,} pairs", flush=True)
 
 
-def fitted(rows: Rows, features: Sequence[str]) -> tuple[list[float], float]:
+def fit_layer(rows: Rows, features: Sequence[str]) -> tuple[list[float], float]:
     """Weights and bias; the figures of both halves are printed."""
     values = np.array([[*look.values, 1.0] for _, look in rows if look])
     labels = np.array([float(pair.label > 0.5) for pair, _ in rows])
@@ -161,24 +159,12 @@ def fitted(rows: Rows, features: Sequence[str]) -> tuple[list[float], float]:
     scores = np.zeros(len(rows))
     for half in (0, 1):
         used = halves != half
-        scores[~used] = values[~used] @ logistic(values[used], labels[used], weights[used])
+        scores[~used] = values[~used] @ fitted(
+            values[used], labels[used], PENALTY, weights[used] / weights[used].mean()
+        )
     report(scores, values[:, features.index("passage")], labels, kinds)
-    found = logistic(values, labels, weights)
+    found = fitted(values, labels, PENALTY, weights / weights.mean())
     return [round(float(each), 6) for each in found[:-1]], round(float(found[-1]), 6)
-
-
-def logistic(
-    values: NDArray[np.float64], labels: NDArray[np.float64], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """By Newton's steps on weighted cross-entropy with a small penalty; the last column is the bias's."""
-    found, share = np.zeros(values.shape[1]), weights / weights.mean()
-    penalty = np.diag([*[PENALTY] * (len(found) - 1), 1e-6])
-    for _ in range(STEPS):
-        chance = 1 / (1 + np.exp(-values @ found))
-        slope = values.T @ (share * (chance - labels)) + penalty @ found
-        bend = (values * (share * chance * (1 - chance))[:, None]).T @ values + penalty
-        found -= np.linalg.solve(bend, slope)
-    return found
 
 
 def report(

@@ -174,15 +174,23 @@ def told(
         )
 
 
-def fitted(rows: NDArray[np.float64], right: NDArray[np.float64], weight: float | None = None) -> NDArray[np.float64]:
-    """Logistic weights, the bias's last, by Newton's method, with a penalty on all but the bias."""
+def fitted(
+    rows: NDArray[np.float64],
+    right: NDArray[np.float64],
+    weight: float | None = None,
+    shares: NDArray[np.float64] | float = 1.0,
+) -> NDArray[np.float64]:
+    """Logistic weights, the bias's last, by Newton's method, with a penalty on all but the bias.
+
+    `shares`: how much each row counts, 1 on average.
+    """
     found = np.zeros(rows.shape[1])
     penalty = np.full(rows.shape[1], PENALTY * len(rows) / 100 if weight is None else weight)
     penalty[-1] = 0.0
     for _ in range(50):
         chance = 1 / (1 + np.exp(-(rows @ found)))
-        slope = rows.T @ (right - chance) - penalty * found
-        bend = (rows * (chance * (1 - chance))[:, None]).T @ rows + np.diag(penalty)
+        slope = rows.T @ (shares * (right - chance)) - penalty * found
+        bend = (rows * (shares * chance * (1 - chance))[:, None]).T @ rows + np.diag(penalty)
         step = np.linalg.solve(bend, slope)
         found += step
         if np.abs(step).max() < 1e-8:

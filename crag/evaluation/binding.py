@@ -23,7 +23,7 @@ Figure = tuple[str, float | str]
 class Binding:
     """The shares of the question's figures and names, 0..1, that stand at each of `PLACES`; zeros where it has none.
 
-    `missed`: a figure of the question that the sentence lacks, and the one of its kind that it has; empty for none.
+    `missed`: a figure of the question that is not in the sentence, and the one of its kind that it has; empty for none.
     """
 
     figures: tuple[float, ...]

@@ -229,12 +229,12 @@ def answer_features(
     said = answer.words or own.text[own.reading.start : own.reading.end]
     sentence, years = own.text[answer.start : answer.end], set(YEAR.findall(question))
     return (
-        _clip(own.reading.relevance, CLIP),
-        _clip(own.odds, ODDS),
-        _clip(max((each.odds for each in others), default=-ODDS) - own.odds, ODDS),
+        clip(own.reading.relevance, CLIP),
+        clip(own.odds, ODDS),
+        clip(max((each.odds for each in others), default=-ODDS) - own.odds, ODDS),
         math.log1p(sum(agrees(bare_words(said), bare_words(each.likeliest)) for each in others)),
         float(bool(answer.words)),
-        _clip(_odds(answer.confidence), ODDS),
+        clip(_odds(answer.confidence), ODDS),
         math.log1p(len(said.split())),
         lexicon.coverage(question, own.text),
         sum(year not in sentence for year in years) / len(years) if years else 0.0,
@@ -244,7 +244,8 @@ def answer_features(
     )
 
 
-def _clip(value: float, most: float) -> float:
+def clip(value: float, most: float) -> float:
+    """The value within -most..most."""
     return max(-most, min(most, value))
 
 

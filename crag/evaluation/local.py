@@ -330,7 +330,8 @@ class LocalEvaluator:
             if read.reading is None:
                 continue
             if (same := is_english(text, lexicon) == english) and english:
-                spans += [(at, span) for span in likely_sentences(text, read.reading) if read.odds >= FLOOR]
+                likely = likely_sentences(text, read.reading) if read.odds >= FLOOR else []
+                spans += [(at, span) for span in likely]
                 continue
             asked = self._meaning.embed_question(question) if asked is None else asked
             whole = read.odds if same else None
@@ -338,12 +339,13 @@ class LocalEvaluator:
         windows = [sentence_text(texts[at][:MAX_CHARACTERS], span) for at, span in spans]
         others = [window for window, (at, _) in zip(windows, spans, strict=True) if window != texts[at]]
         odds = {window: read.odds for window, read in zip(others, self._read_once(question, others), strict=True)}
-        best = dict[int, float]()
+        best = dict[int, tuple[float, tuple[int, int]]]()
         for (at, span), window in zip(spans, windows, strict=True):
             sentence = odds.get(window, first[at].odds)
-            if sentence > best.get(at, -math.inf):
-                best[at] = sentence
-                looks[at] = look_at_sentence(question, texts[at][:MAX_CHARACTERS], span, first[at].odds, sentence)
+            if at not in best or sentence > best[at][0]:
+                best[at] = sentence, span
+        for at, (sentence, span) in best.items():
+            looks[at] = look_at_sentence(question, texts[at][:MAX_CHARACTERS], span, first[at].odds, sentence)
         return looks
 
     def _forget(self, gone: Collection[str]) -> None:

@@ -33,7 +33,7 @@ def bound_body(
 ) -> Receive:
     """`receive` until the body is there. Both raise RefusedError where the body is larger than `most` bytes.
 
-    `lengths`: the Content-Length headers, which are believed only where they are too much. `hold` is told the bytes of
+    `lengths`: the Content-Length headers, which are believed only where they are too much. `hold` takes the bytes of
     each part that has come, and may raise, too.
     """
     cause, close = f"The body is larger than {most / 2**20:,.0f} MB.", {"Connection": "close"}  # some of it is unread
