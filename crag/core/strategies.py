@@ -35,7 +35,7 @@ _BALANCED = Settings(
     strip_context=True,
     strip_reading="in place",
     min_answer_score=0.07,
-    confident_answer=0.65,
+    confident_answer=0.7,
 )
 
 _THREE_WAY = Settings(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Literal
 
@@ -319,17 +320,15 @@ UNMET: Final = frozenset[LookupOutcome](("several", "other row", "no figure", "o
 class QuotedAnswer:
     """What is to be known of a quoted answer to tell how likely it is right.
 
-    `texts`: of the source that is quoted first, then of the next best ones, each with its title before it. [start, end)
-    is what is quoted of the first. `words`: the short answer, empty where none is shown; `confidence` that of the
-    surest words, None where none were read. `unnamed`: how many names of the question nothing found has.
+    `text`: of the source that is quoted first, with its title before it. `confidence`: of the words in it that answer;
+    None where none were read. `facts`, by name: those by which it was chosen, and "chance", the log-odds of it among
+    all that could be quoted; "opposite", 1 where it has the opposite of a word of the question; "formula", 1 where a
+    result is asked for.
     """
 
-    texts: tuple[str, ...]
-    start: int
-    end: int
-    words: str = ""
+    text: str
     confidence: float | None = None
-    unnamed: int = 0
+    facts: Mapping[str, float] = field(default_factory=dict)
 
 
 Remark = Literal["cut", "overlong", "looped", "other language", "no answer"]

@@ -189,59 +189,20 @@ def _layer(given: Mapping[str, object], names: Sequence[str]) -> tuple[tuple[flo
     return tuple(float(weight) for weight in weights), bias
 
 
-ANSWER_FEATURES = (
-    *("relevance", "score", "rival", "agree", "shown", "words", "length"),
-    *("covered", "years_unmet", "unnamed", "polar", "worked_out"),
-)
-"""One name a number that the layer weighs, in order."""
+ANSWER_FEATURES = ("relevance", "words", "chance", "opposite", "formula")
+"""One name a number that the layer weighs, in order. relevance: the logit of the quoted source; words: the log-odds of
+the words in it that answer; the others are `QuotedAnswer.facts`."""
 ODDS = 6.0
 """Log-odds are clipped here."""
 
 YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
-_POLAR = re.compile(r"\s*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE)
-_WORKED_OUT = re.compile(
-    r"\b(?:ratios?|average|change|difference|growth|increase|decrease|percentage|margin|total|sum|compare|cagr|turnover"
-    r"|highest|lowest|largest|smallest|most|least|more|less|fewer|which (?:year|segment|region)s?)\b",
-    re.IGNORECASE,
-)
 _BARE = re.compile(r"[\W_]+")
 
 
-@dataclass(frozen=True, slots=True)
-class ReadText:
-    """A text as the model read it for the question: the reading, and the log-odds that the text answers."""
-
-    text: str
-    reading: Reading
-    odds: float
-
-    @property
-    def likeliest(self) -> str:
-        """The words that the model points at."""
-        return self.text[self.reading.start : self.reading.end]
-
-
-def answer_features(
-    question: str, answer: QuotedAnswer, read: Sequence[ReadText], lexicon: Lexicon
-) -> tuple[float, ...]:
-    """The numbers that `ANSWER_FEATURES` names. `read`: `answer.texts`, of which the first is the quoted one."""
-    own, others = read[0], read[1:]
-    said = answer.words or own.text[own.reading.start : own.reading.end]
-    sentence, years = own.text[answer.start : answer.end], set(YEAR.findall(question))
-    return (
-        clip(own.reading.relevance, CLIP),
-        clip(own.odds, ODDS),
-        clip(max((each.odds for each in others), default=-ODDS) - own.odds, ODDS),
-        math.log1p(sum(agrees(bare_words(said), bare_words(each.likeliest)) for each in others)),
-        float(bool(answer.words)),
-        clip(_odds(answer.confidence), ODDS),
-        math.log1p(len(said.split())),
-        lexicon.coverage(question, own.text),
-        sum(year not in sentence for year in years) / len(years) if years else 0.0,
-        float(answer.unnamed),
-        float(bool(_POLAR.match(question))),
-        float(bool(_WORKED_OUT.search(question))),
-    )
+def answer_features(answer: QuotedAnswer, reading: Reading) -> tuple[float, ...]:
+    """The numbers that `ANSWER_FEATURES` names. `reading`: what the model says of `answer.text`."""
+    facts = (answer.facts.get(name, 0.0) for name in ANSWER_FEATURES[2:])
+    return clip(reading.relevance, CLIP), clip(log_odds(answer.confidence or 0.0), ODDS), *facts
 
 
 def clip(value: float, most: float) -> float:
@@ -249,8 +210,9 @@ def clip(value: float, most: float) -> float:
     return max(-most, min(most, value))
 
 
-def _odds(chance: float | None) -> float:
-    held = max(1e-3, min(1 - 1e-3, chance or 0.0))
+def log_odds(chance: float) -> float:
+    """The log-odds of a chance that is held within 0.001..0.999."""
+    held = max(1e-3, min(1 - 1e-3, chance))
     return math.log(held / (1 - held))
 
 

@@ -17,7 +17,6 @@ from crag.core.types import Grade, GradedText, GradePart, Passage, QuotedAnswer,
 from crag.evaluation.heads import (
     CLIP,
     NEAREST,
-    ReadText,
     answer_features,
     load_answer_layer,
     load_head,
@@ -263,12 +262,8 @@ class LocalEvaluator:
 
     def answer_features(self, question: str, answer: QuotedAnswer) -> tuple[float, ...] | None:
         """What the layer for answers weighs; None where the quoted text has no words. Raises ModelError."""
-        _, lexicon = load_head(self._folder)
-        read = [(text, self._remembered(question, text)) for text in answer.texts]
-        texts = [ReadText(text, each.reading, each.odds) if each.reading else None for text, each in read]
-        if not texts or texts[0] is None or not any(map(str.isalnum, texts[0].text)):
-            return None
-        return answer_features(question, answer, [each for each in texts if each], lexicon)
+        reading = self._remembered(question, answer.text).reading
+        return answer_features(answer, reading) if reading and any(map(str.isalnum, answer.text)) else None
 
     def grade_set(self, question: str, texts: Sequence[GradedText]) -> SetGrade | None:
         """How likely the texts together answer, 0..1; None of no texts, of texts that no index searched by words, where

@@ -172,15 +172,15 @@ def _say(cell: FoundCell, value: float, with_scale: bool) -> str:
 def _show(formula: Formula, value: float, cells: Sequence[FoundCell], measure: Measure | str) -> str:
     """The result rounded, with its unit. `measure`: what it is, empty of a ratio."""
     if formula.percent:
-        return f"{_round(100 * value, 1 if formula.digits is None else formula.digits)}%"
+        return f"{_round(100 * value, 1)}%"
     if not measure:
-        return _round(value, 2 if formula.digits is None else formula.digits)
+        return _round(value, 2)
     scale, asked = (cells[0].scale, formula.scale) if measure == "amount" else ("", "")
     if scale and asked:
         value, scale = value * SCALES[scale] / SCALES[asked], asked
     digits = max(len(re.sub(r"\D", "", cell.text.partition(".")[2])) for cell in cells)
     digits += formula.kind == "average" or bool(asked)
-    said = _round(value, digits if formula.digits is None else formula.digits)
+    said = _round(value, digits)
     if measure == "percent":
         return f"{said}%" if formula.kind == "average" else f"{said} percentage points"
     return f"{said} {scale}".strip()

@@ -12,23 +12,15 @@ from crag.core.settings import Settings
 from crag.core.types import UNMET, Answer, Calculation, Chunk, Citation, Passage, QuotedAnswer, Strip, WebPage
 from crag.generation.arithmetic import Worked, work_out
 from crag.generation.candidates import (
-    HEADING,
     Unit,
     best_first,
     choose_units,
-    is_statement,
-    is_without_figure,
-    names_item,
-    of_the_amounts,
-    of_the_figure,
-    of_the_item,
-    of_the_name,
-    of_the_section,
-    of_the_words,
-    of_the_year,
+    cut_to_part,
+    extend_lists,
+    labels_of,
     order_units,
     quotable_spans,
-    with_lists,
+    weigh_candidates,
     word_rarity,
 )
 from crag.generation.cells import FoundCell, Lookup, has_cell, look_up
@@ -37,9 +29,9 @@ from crag.generation.conversation.brackets import own_words
 from crag.generation.formulas import asks_arithmetic, formula_of
 from crag.generation.ground import with_differing
 from crag.generation.qualifiers import says_opposite
-from crag.generation.short import READ, Found, find_words, part_of, short_answer, titled_text
+from crag.generation.short import Found, find_words, part_of, short_answer, titled_text
 from crag.generation.subjects import Subjects, subjects_of
-from crag.text.words import significant_stems, stem, words
+from crag.text.words import stem, words
 
 MAX_QUOTE = 500
 """A sentence longer than this is cut at a word."""
@@ -125,9 +117,7 @@ class ExtractiveGenerator:
         subjects: Subjects,
         ground: _Ground,
     ) -> Answer:
-        units = with_lists(question, units, sources)
-        units = of_the_name(question, of_the_section(question, of_the_year(question, units), sources), sources)
-        units = of_the_item(question, of_the_words(question, of_the_figure(question, of_the_amounts(question, units))))
+        units = extend_lists(question, units, sources)
         if subjects.unnamed and units:  # whatever it is about, it is one subject
             best = min(units, key=best_first)
             units = [unit for unit in units if unit.strip.source_id == best.strip.source_id]
@@ -150,62 +140,47 @@ class ExtractiveGenerator:
             worked = work_out(question, own)
             if worked and (answer := _worked_answer(worked, units, sources, settings, subjects)):
                 return answer
-        ranked = sorted(units, key=best_first)
-        if unsettled and self._reader is not None and settings.short_answer < 1:
-            places = [(unit.strip, unit.start, unit.end) for unit in ranked]
-            surest = find_words(own_words(question), places, sources, self._reader)
-            if surest and lookup and _stands_for_cell(surest, lookup, sources):
+        asked = own_words(question)
+        places = [(unit.strip, unit.start, unit.end) for unit in sorted(units, key=best_first)]
+        found = find_words(asked, places, sources, self._reader) if self._reader else []
+        ranked = weigh_candidates(asked, units, sources, found)
+        if unsettled:
+            first = cut_to_part(asked, ranked[0])
+            surest = next((each for each in found if first.holds(each.strip.source_id, each.start, each.end)), None)
+            if surest and (lookup and _stands_for_cell(surest, lookup, sources)):
                 surest = None
             if surest and _stands_for_result(question, surest, sources):
                 surest = None
-            first = ranked[surest.unit] if surest and surest.confidence >= settings.short_answer else None
-        found = surest if surest and surest.confidence >= settings.short_answer else None
+        shown = replace(surest, strip=first.strip) if surest and first and _is_shown(surest, settings) else None
         # Beside the row that was looked up, other rows would say something else.
         most = 1 if row else settings.answer_sentences
-        chosen = several or order_units(choose_units(units, most, first), first)
+        chosen = several or order_units(choose_units(ranked, most, first), first)
         if subjects.unnamed and settings.min_answer_score and _is_of_another_name(question, chosen[0], sources):
             return abstention(chosen[0].strip.score, sources, settings, self.by, unnamed=subjects.unnamed)
         outcome = lookup.outcome if lookup else ""
-        if outcome == "no item" and _is_other_row(question, chosen[0], sources):
-            outcome = "other row"
-        if not row and all(is_without_figure(question, unit.text) for unit in chosen):
-            outcome = "no figure"
-        elif not row and says_opposite(question, chosen[0].text):
-            outcome = "opposite"
         low = ground != "firm" or bool(subjects.unnamed) or outcome in UNMET
-        whole = _compose_answer(chosen, sources, found, low=low, by=self.by)
+        whole = _compose_answer(chosen, sources, shown, low=low, by=self.by)
         whole = replace(whole, unnamed=subjects.unnamed, lookup=outcome)
-        confidence = LOOKED_UP if row else self._confidence(question, whole, [chosen[0], *ranked], sources, surest)
+        confidence = LOOKED_UP if row else self._confidence(asked, chosen[0], sources, surest)
         if confidence is not None and confidence < settings.min_answer_confidence:
             return abstention(None, sources, settings, self.by, confidence=confidence)
         return with_differing(replace(whole, confidence=confidence), lookup, subjects.foreign)
 
     def _confidence(
-        self,
-        question: str,
-        whole: Answer,
-        units: Sequence[Unit],
-        sources: Mapping[str, Chunk | WebPage],
-        surest: Found | None,
+        self, question: str, quoted: Unit, sources: Mapping[str, Chunk | WebPage], found: Found | None
     ) -> float | None:
-        """How likely the answer is right; `units`: the one that is quoted first, then all, the best first."""
-        firsts: dict[str, Unit] = {}
-        for unit in units:
-            if unit.strip.source_id in sources:
-                firsts.setdefault(unit.strip.source_id, unit)
-        if self._grader is None or units[0].strip.source_id not in firsts:
+        """How likely it is right that a unit answers. `found`: the words in it that answer."""
+        source = sources.get(quoted.strip.source_id)
+        if self._grader is None or source is None:
             return None
-        read = [titled_text(sources[id], part_of(unit.strip, sources[id])) for id, unit in list(firsts.items())[:READ]]
-        quoted, shift = units[0], read[0][1]
-        answer = QuotedAnswer(
-            texts=tuple(text for text, _ in read),
-            start=quoted.strip.start + quoted.start - shift,
-            end=quoted.strip.start + quoted.end - shift,
-            words=whole.short.text if whole.short else "",
-            confidence=surest.confidence if surest else None,
-            unnamed=len(whole.unnamed),
-        )
-        return self._grader.grade_answer(own_words(question), answer)
+        facts = {
+            **quoted.facts,
+            "opposite": float(says_opposite(question, quoted.text)),
+            "formula": float(formula_of(question) is not None),
+        }
+        text, _ = titled_text(source, part_of(quoted.strip, source))
+        answer = QuotedAnswer(text=text, confidence=found.confidence if found else None, facts=facts)
+        return self._grader.grade_answer(question, answer)
 
     def _units(self, question: str, strips: Sequence[Strip], floor: float) -> tuple[list[Unit], float | None]:
         """All that may be quoted, short strips whole, long ones by sentence; and the best score a sentence was given.
@@ -223,8 +198,7 @@ class ExtractiveGenerator:
                 # Shared words only order what the scores leave equal: sentences of one strip, unscored strips.
                 shared = sum(rarity.get(word, 1.0) for word in inside & asked) / (1.0 + math.log1p(len(inside)))
                 tie = TIE * shared / (1.0 + shared)
-                rank = base if is_statement(strip.text[start:end]) else base * HEADING
-                units.append(Unit(strip, start, end, rank, tie, len(units), inside))
+                units.append(Unit(strip, start, end, base, tie, len(units), inside))
         return self._graded(question, units)
 
     def _graded(self, question: str, units: list[Unit]) -> tuple[list[Unit], float | None]:
@@ -241,42 +215,20 @@ class ExtractiveGenerator:
             if grade is not None and grade.score is not None:
                 # A sentence is no better than its strip, which was scored with more around it.
                 score = grade.score if unit.strip.score is None else min(grade.score, unit.strip.score)
-                rank = score if is_statement(unit.text) else score * HEADING
-                unit = replace(unit, rank=rank, tie=unit.tie / 10)
+                unit = replace(unit, rank=score, tie=unit.tie / 10)
             found.append(unit)
         return found, max((grade.score for grade in grades.values() if grade.score is not None), default=None)
 
 
-def _is_other_row(question: str, unit: Unit, sources: Mapping[str, Chunk | WebPage]) -> bool:
-    """Whether a unit is a row of a table, or no sentence: a heading, or an item of a list.
-
-    Not so an item that the question names, in a chunk that has all words of the question: "Limit: $500" under another
-    name is of that name.
-    """
-    if _rows_of(unit, sources):
-        return True
-    if is_statement(unit.text):
-        return False
-    source = sources.get(unit.strip.source_id)
-    if not isinstance(source, Chunk) or not names_item(question, unit.text):
-        return True
-    there = frozenset(map(stem, words(f"{source.source} {source.title} {source.context} {source.text}")))
-    return not significant_stems(question) <= there
-
-
-def _rows_of(unit: Unit, sources: Mapping[str, Chunk | WebPage]) -> list[str]:
-    """The labels of the rows with values that a unit holds, or a part of."""
-    source = sources.get(unit.strip.source_id)
-    if not isinstance(source, Chunk):
-        return []
-    rows = [row for table in source.tables for row in table.rows if row.cells]
-    return [source.text[row.start : row.label] for row in rows if row.start < unit.last and unit.first < row.end]
+def _is_shown(found: Found, settings: Settings) -> bool:
+    """Whether the words that answer are sure enough to be shown."""
+    return settings.short_answer < 1 and found.confidence >= settings.short_answer
 
 
 def _is_of_another_name(question: str, unit: Unit, sources: Mapping[str, Chunk | WebPage]) -> bool:
     """Whether a unit is rows of a table of which not one has a word of the question in its label."""
     asked = frozenset(map(stem, words(question)))
-    labels = _rows_of(unit, sources)
+    labels = labels_of(unit, sources.get(unit.strip.source_id))
     return bool(labels) and not any(asked & frozenset(map(stem, words(label))) for label in labels)
 
 

@@ -1,25 +1,24 @@
 """The calculation that a question asks for: a formula over values to be looked up, in its own words. Pure, linear.
 
-What a question defines ("X is defined as: A / B") goes before what its words mean. A question that is not understood
-wholly has no formula.
+A question that is not understood wholly has no formula.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Literal
 
 from crag.core.types import CalculationKind
-from crag.generation.periods import PERIOD, group_periods, move_years, when
+from crag.generation.periods import group_periods, move_years, when
+from crag.text.sentences import sentences
 
 MOST_CHARACTERS = 2_000
 MOST_LEAVES = 8
 """Cells that one answer may be worked out from."""
 _MOST_YEARS = 6
-_DEEPEST = 6
 
 Sign = Literal["+", "−", "×", "÷", "^"]
 
@@ -50,12 +49,11 @@ Expression = Leaf | Node | float
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """`percent`: its value is shown as a percentage. `digits` and `scale`: as the question wants it shown."""
+    """`percent`: its value is shown as a percentage. `scale`: as the question wants it shown."""
 
     kind: CalculationKind
     root: Expression
     percent: bool = False
-    digits: int | None = None
     scale: str = ""
 
 
@@ -68,47 +66,14 @@ def leaves_of(root: Expression) -> tuple[Leaf, ...]:
 
 _RANGES = frozenset({"to", "through", "-", "–"})
 _COUNT = re.compile(r"(?i)\b([2-5]|two|three|four|five)[ -](?:fiscal )?years?\b")
-_NUMBERS = {"zero": 0, "no": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "whole": 0, "tenth": 1}
+_NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5}
 _PRIOR = re.compile(
     r"(?i)\b(?:year[- ](?:over|on)[- ]year|y-?o-?y|(?:from|over|against|versus|vs\.?|(?:as )?compared (?:to|with)"
     r"|relative to) (?:the |its )?(?:prior|previous|preceding|last) (?:fiscal )?year)\b"
 )
 
-_INSTRUCTS = re.compile(
-    r"(?i)(?:please |and |then )?(?:round|answer|bas(?:e|ing)|calculate|compute|address|provide|give|express|respond"
-    r"|report|use|using|show|here's|we (?:need|want|would)|state)\b"
-)
-_RESTRICTS = re.compile(r"(?i)\b(?:exclud\w+|adjust\w+|except|ignor\w+|without|instead|unless)\b")
-_ASIDE = re.compile(
-    r"(?i)\((?:in|answer|give|round|expressed)\b[^()]*\)"
-    r"|\b(?:and )?round(?:ed)? (?:it )?to\b[^.?]*"
-)
 _IN_SCALE = re.compile(r"(?i)\bin (?:usd |us ?\$ ?|\$ ?)?(thousand|million|billion)s?\b(?: of)?(?: us)?(?: dollars)?")
-_DIGITS = re.compile(
-    r"(?i)\b(\d|zero|no|one|two|three|four) decimals?\b"
-    r"|\bnearest (whole|tenth)\b"
-    r"|\b(two|one|\d) decimal places?\b"
-)
-_PERCENTS = re.compile(
-    r"(?i)\bin (?:units of )?percent"
-    r"|\bas an? (?:percent|%)"
-)
 _ASK = re.compile(r"(?i)\b(?:what(?:'s)?|by how much|how much|how many|calculate|compute)\b")
-_DEFINED = re.compile(r"(?i)(?:,? (?:is|are|which is))? ?\b(?:defined|calculated) as:? ")
-_DEFINE = re.compile(r"(?i)define (?P<name>[^.?:;]{2,80}) as:? ")
-_BRACKETS = re.compile(r"(?i)\((?:(?:defined|calculated) as:? )?([^()]{3,120})\)")
-_STOP = re.compile(r"(?<=[.?!])\s")
-_SHORT_NAME = re.compile(r"\(([A-Z][A-Za-z&]{1,9})\)")
-_SUBJECT = re.compile(r"(?<!\w)[A-Z][\w&.-]{0,30}(?: (?:& |and )?[A-Z][\w&.-]{0,30}){0,4}(?:'s|(?<=s)')(?= )")
-_FOR = re.compile(r" (?:for|of|did) ([A-Z][\w&.-]{0,30}(?: (?:& )?[A-Z][\w&.-]{0,30}){0,4})(?=[?.,]|$)")
-_SIGN = re.compile(
-    r"(?i) [-–−] |[*×÷/+]"
-    r"|\b(?:divided by|multiplied by|times|minus|less|plus)\b"
-)
-_SIGNS: Mapping[str, Sign] = {
-    **{"+": "+", "plus": "+", "-": "−", "–": "−", "−": "−", "minus": "−", "less": "−"},
-    **{"*": "×", "×": "×", "times": "×", "multiplied by": "×", "/": "÷", "÷": "÷", "divided by": "÷"},
-}
 
 _MOVE = r"(?:change|increase|decrease|growth|decline|difference|variance)(?: ?/ ?\(?(?:increase|decrease)\)?)?(?!\w)"
 _OF = r"(?: (?:in|of|for|to|between)(?: the (?:amount|value)(?: (?:of|for))?)?(?!\w))?"
@@ -161,7 +126,6 @@ _NAMES = re.compile(rf"(?i)\b({'|'.join(_NAMED)})\b")
 _LEAD = re.compile(
     r"(?i)(?:\W*(?:what(?:'s)?|how much|by|is|was|were|are|did|the|value|amount|amounts|of|both|that)\b)+"
 )
-_AVERAGED = re.compile(r"(?i)(?:the )?(?:average|change in)\b")
 _NO_ITEM = re.compile(r"(?i)\b(?:average|mean|sum|ratio|divided|combined|cagr|difference|percentage|proportion)\b")
 _ARITHMETIC = re.compile(
     r"(?i)\b(?:average|mean|sum|ratio|divided|combined|cagr|growth rate|turnover|margin|altogether|percentage of)\b"
@@ -177,159 +141,21 @@ def asks_arithmetic(question: str) -> bool:
 def formula_of(question: str) -> Formula | None:
     """The calculation that a question asks for; None where it asks for none, or for one that is not understood."""
     text = " ".join(question[: MOST_CHARACTERS + 1].replace("’", "'").split())
-    if len(text) > MOST_CHARACTERS or not any(form.search(text) for form in (_ARITHMETIC, _DEFINED, _DEFINE)):
+    if len(text) > MOST_CHARACTERS or not _ARITHMETIC.search(text) or len(sentences(text)) > 1:
         return None
-    said = _read_sentences(text)
-    if said is None:
-        return None
-    asked, defined = said
-    scale, digits = _IN_SCALE.search(text), _DIGITS.search(text)
-    percents = _PERCENTS.search(text) is not None
-    made = _from_definition(asked, defined, percents) if defined else _from_words(asked, percents)
+    scale = _IN_SCALE.search(text)
+    asked = _IN_SCALE.sub(" ", text)
+    starts = [match.start() for match in _ASK.finditer(asked)]
+    made = _from_words(asked[starts[-1] :].strip(" ,;:.?!")) if starts else None
     if made is None or not 2 <= len(leaves_of(made.root)) <= MOST_LEAVES:
         return None
-    number = next(filter(None, digits.groups()), "").lower() if digits else ""
-    shown = int(number) if number.isdigit() else _NUMBERS.get(number)
-    return replace(made, digits=shown, scale=scale[1].lower() if scale else "")
+    return replace(made, scale=scale[1].lower() if scale else "")
 
 
-def _read_sentences(text: str) -> tuple[str, dict[str, str]] | None:
-    """The question alone, and what each name is defined as; None where a sentence says anything else of it."""
-    asked, defined = "", dict[str, str]()
-    parts = _STOP.split(text)
-    asking = next((part for part in parts if part.endswith("?") and _ASK.search(part)), None)
-    for part in parts:
-        bare = part.strip(" .?!")
-        definition, named = _DEFINED.search(bare), _DEFINE.match(bare)
-        if named:
-            defined[named["name"]] = bare[named.end() :]
-        elif definition and not (part == asking and "(" in bare[: definition.start() + 2][-2:]):
-            name = bare[: definition.start()]
-            defined[name] = bare[definition.end() :]
-            asked = asked or (name if _ASK.search(name) else "")
-        elif part is asking or (asking is None and not asked and _ASK.search(bare)):
-            asked = bare
-        elif not _INSTRUCTS.match(bare) or _RESTRICTS.search(bare):
-            return None
-    asked = _IN_SCALE.sub(" ", _ASIDE.sub(" ", asked))
-    starts = [match.start() for match in _ASK.finditer(asked)]
-    if not starts:
-        return None
-    asked = asked[starts[-1] :]
-    for match in _BRACKETS.finditer(asked):
-        if _SIGN.search(match[1]) and not defined:
-            return asked[: match.start()] + asked[match.end() :], {asked[: match.start()]: match[1]}
-    return " ".join(asked.split()).strip(" ,;:"), defined
-
-
-# What a question defines
-
-
-def _from_definition(asked: str, defined: Mapping[str, str], percents: bool) -> Formula | None:
-    spans = group_periods(asked)
-    default = spans[0][2][0] if len(spans) == 1 and len(spans[0][2]) == 1 else ""
-    subject = _SUBJECT.search(asked)
-    named = _FOR.search(asked)
-    names = {_bare(name): said for name, said in defined.items()}
-    names |= {_bare(short[1]): said for name, said in defined.items() if (short := _SHORT_NAME.search(name))}
-    head = f" {_bare(asked)} "
-    root = next((said for name, said in names.items() if f" {name} " in head or name in ("ratio", head.strip())), None)
-    if root is None:
-        return None
-    whose = subject[0] if subject else f"{named[1]}'s" if named else ""
-    parsed = _Definition(names, default, whose).parse(root)
-    if parsed is None:
-        return None
-    return Formula("defined", parsed, percents and not any(each == 100 for each in _constants(parsed)))
-
-
-def _bare(name: str) -> str:
-    """A name without case, brackets, articles and periods, as it is compared."""
-    plain = PERIOD.sub(" ", _SHORT_NAME.sub(r" \1 ", name))
-    return " ".join(word for word in re.findall(r"[\w&'/-]+", plain.casefold()) if word not in ("the", "a", "here"))
-
-
-def _constants(root: Expression) -> Iterator[float]:
-    if isinstance(root, Node):
-        yield from (*_constants(root.left), *_constants(root.right))
-    elif isinstance(root, float):
-        yield root
-
-
-@dataclass(frozen=True, slots=True)
-class _Definition:
-    """Reads what is defined: sums of products of brackets, numbers, other defined names, averages and changes."""
-
-    names: Mapping[str, str]
-    default: str
-    subject: str
-
-    def parse(self, text: str, depth: int = 0) -> Expression | None:
-        if depth > _DEEPEST:
-            return None
-        parts = _split_signs(text)
-        if parts is None:
-            return None
-        terms: list[tuple[Sign, Expression]] = []
-        for sign, part in parts:
-            made = self._atom(part, depth)
-            if made is None:
-                return None
-            if sign in ("×", "÷") and terms:
-                before, left = terms.pop()
-                terms.append((before, Node(sign, left, made)))
-            else:
-                terms.append((sign, made))
-        return reduce(lambda left, term: Node(term[0], left, term[1]), terms[1:], terms[0][1])
-
-    def _atom(self, text: str, depth: int) -> Expression | None:
-        text = text.strip(" ,;:")
-        if text.startswith("(") and text.endswith(")"):
-            return self.parse(text[1:-1], depth + 1)
-        if re.fullmatch(r"\d{1,3}", text):
-            return float(text)
-        if (name := _bare(text)) in self.names and not PERIOD.search(text):
-            return self.parse(self.names[name], depth + 1)
-        if _AVERAGED.match(text):
-            made = _over_periods(text, self._leaf)
-            return made[1] if made else None
-        return self._leaf(text, "")
-
-    def _leaf(self, text: str, period: str) -> Expression | None:
-        leaf = _leaf(text, period or self.default)
-        return leaf and replace(leaf, item=f"{self.subject} {leaf.item}".strip())
-
-
-def _split_signs(text: str) -> list[tuple[Sign, str]] | None:
-    """The parts outside brackets, each with the sign before it; None where brackets don't close or a part is empty."""
-    depth, at = 0, 0
-    sign: Sign = "+"
-    found: list[tuple[Sign, str]] = []
-    marks = sorted(
-        [
-            *((m.start(), m.end(), m[0]) for m in _SIGN.finditer(text)),
-            *((m.start(), m.end(), m[0]) for m in re.finditer(r"[()]", text)),
-        ]
-    )
-    for start, end, mark in marks:
-        if mark in "()":
-            depth += 1 if mark == "(" else -1
-            if depth < 0:
-                return None
-        elif depth == 0:
-            found.append((sign, text[at:start]))
-            sign, at = _SIGNS[mark.strip().casefold()], end
-    found.append((sign, text[at:]))
-    return found if depth == 0 and all(part.strip() for _, part in found) else None
-
-
-# What its words mean
-
-
-def _from_words(asked: str, percents: bool) -> Formula | None:
+def _from_words(asked: str) -> Formula | None:
     if _NOT_PLAIN.search(asked):
         return None
-    made = _over_periods(asked, _expression, percents)
+    made = _over_periods(asked, _expression)
     if made is None:
         return _of_two(asked, "")
     kind, root, item = made
@@ -343,7 +169,7 @@ def _expression(text: str, period: str) -> Expression | None:
 
 
 def _over_periods(
-    text: str, make: Callable[[str, str], Expression | None], percents: bool = False
+    text: str, make: Callable[[str, str], Expression | None]
 ) -> tuple[CalculationKind, Expression, str] | None:
     """The change, average or sum over the periods that are named of what `make` makes of an item, and the item."""
     groups = group_periods(text)
@@ -351,7 +177,7 @@ def _over_periods(
         return None
     start, end, periods, how = groups[0]
     rest = _PRIOR.sub(" ", f"{text[:start]} {text[end:]}")
-    moved = _find_move(" ".join(rest.split()), percents)
+    moved = _find_move(" ".join(rest.split()))
     if moved is None:
         return None
     kind, item = moved
@@ -375,7 +201,7 @@ def _over_periods(
     return kind, _compose(kind, values, float(gap)), item
 
 
-def _find_move(text: str, percents: bool) -> tuple[CalculationKind, str] | None:
+def _find_move(text: str) -> tuple[CalculationKind, str] | None:
     """What is to be done with the values, and the text without the words that say so."""
     found = [
         (match.start(), place, kind)
@@ -390,7 +216,7 @@ def _find_move(text: str, percents: bool) -> tuple[CalculationKind, str] | None:
     else:
         return None
     assert match is not None
-    if kind == "change" and (percents or "growth" in match[0].casefold()):
+    if kind == "change" and "growth" in match[0].casefold():
         kind = "percent change"
     return kind, _COUNT.sub(" ", f"{text[: match.start()]} {text[match.end() :]}")
 

@@ -45,20 +45,16 @@ class Found:
 
 def find_words(
     question: str, places: Sequence[Place], sources: Mapping[str, Chunk | WebPage], reader: AnswerReader
-) -> Found | None:
-    """The surest words in the places, which stand best first; None where none are found.
+) -> list[Found]:
+    """The words that answer in each of the best sources. `places` stand best first.
 
     A source's text is read as a whole, of a page what is around its best place; words outside the places don't count.
     """
     first: dict[str, int] = {}
     for number, (strip, _, _) in enumerate(places):
         first.setdefault(strip.source_id, number)
-    best: Found | None = None
-    for number in list(first.values())[:READ]:
-        found = _read(question, places, number, sources, reader)
-        if found is not None and (best is None or found.confidence > best.confidence):
-            best = found
-    return best
+    each = (_read(question, places, number, sources, reader) for number in list(first.values())[:READ])
+    return [found for found in each if found is not None]
 
 
 def short_answer(found: Found, citation: int, sources: Mapping[str, Chunk | WebPage]) -> ShortAnswer:

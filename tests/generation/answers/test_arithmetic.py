@@ -60,7 +60,7 @@ def worked(question: str, sources: dict[str, Chunk] = SOURCES) -> str:
         ("What is the difference between net sales and operating income in 2020?", "1,050 million"),
         ("What is the difference between net sales in 2020 and net sales in 2019?", "200 million"),
         ("What was the sum of net sales in 2019 and 2020, in billions?", "2.2 billion"),
-        ("What was operating income as a percentage of net sales in 2020? Round to two decimals.", "12.50%"),
+        ("What was operating income as a percentage of net sales in 2020?", "12.5%"),
         ("What was the ratio of net sales in 2020 to 2019?", "1.20"),
         ("What was the current ratio at the end of 2019?", "2.00"),
         ("What was the two year average of cost of sales as a % of net sales from 2019 to 2020?", "77.5%"),
@@ -73,38 +73,12 @@ def test_what_a_question_words_is_worked_out(question: str, result: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("question", "result"),
-    [
-        (
-            "What is Acme's FY2020 asset turnover? Asset turnover is defined as: FY2020 net sales / (average total "
-            "current assets between FY2019 and FY2020). Round your answer to two decimal places.",
-            "4.14",
-        ),
-        (
-            "What is Acme's FY2020 net working capital? Define net working capital as total current assets less total "
-            "current liabilities. Answer in USD millions.",
-            "150.0 million",
-        ),
-        (
-            "What was the FY2020 cycle? Cycle is defined as: DSO + 2 * QR. DSO is defined as: 365 * FY2020 accounts "
-            "receivable / FY2020 net sales. QR is defined as: FY2020 accounts receivable / FY2020 total current "
-            "liabilities.",
-            "25.40",
-        ),
-        ("What was the margin in 2020 (operating income / net sales)?", "0.12"),
-    ],
-)
-def test_what_a_question_defines_goes_before_what_its_words_mean(question: str, result: str) -> None:
-    assert worked(question) == result
-
-
-@pytest.mark.parametrize(
     "question",
     [
         "What was the percentage change in tuition revenue from 2019 to 2020?",  # no such item
         "What was the percentage change in goodwill from 2019 to 2020?",  # by zero
         "What was the change in cost of sales from 2019 to 2020?",  # brackets may or may not be a sign
-        "What was the ratio in 2020? The ratio is defined as: net sales + (operating income / net sales).",
+        "What was the ratio of net sales to cost of sales in 2020? Leave out disposals.",
         "What was the average of net sales for 2018, 2019 and 2020?",
         "What was the three year average of net sales from 2019 to 2020?",
         "What was the weighted average of net sales for 2019 and 2020?",
@@ -152,12 +126,9 @@ def test_documents_that_come_to_several_results_have_none() -> None:
 )
 def test_hostile_questions_have_no_formula(text: str) -> None:
     assert formula_of(f"What was the change in {text} 2020?") is None
-    assert formula_of(f"What is X? X is defined as: {text[:1_900]}") is None
 
 
 def test_a_formula_has_few_cells() -> None:
-    terms = " + ".join(f"item{'a' * place} in 2020" for place in range(12))
-    assert formula_of(f"What is X in 2020? X is defined as: {terms}.") is None
     made = formula_of("What was the average of net sales from 2016 to 2020?")
     assert made is not None and len(leaves_of(made.root)) == 5
 

@@ -286,7 +286,7 @@ def test_a_cell_further_down_that_fits_better_takes_the_last_place() -> None:
 
 def test_no_other_cell_stands_for_a_figure_that_was_not_found() -> None:
     answer = answered("What was Acme's equipment revenue in fiscal 2021?", BRANDS, [0, 1], pointed="20%")
-    assert (answer.short, answer.lookup) == (None, "other row")
+    assert (answer.short, answer.lookup) == (None, "no item")
 
 
 def test_an_answer_about_a_period_that_no_row_has_is_of_low_confidence() -> None:
