@@ -1,13 +1,14 @@
 """Fits the layer that says how likely a quoted answer is right, and adds it to head.json.
 
-    python -m training.calibrate_answers [--data FOLDER] [--cache FOLDER] [--keep FILE]
+    python -m training.calibrate_answers [--data FOLDER] [--papers FOLDER] [--cache FOLDER] [--keep FILE]
 
-Run it last, after training.calibrate_short: it asks whole questions of today's engine. The questions are of
-articles, passages and tables that no weight was fitted on and that benchmarks.answers does not report on, and are asked
+Run it after training.calibrate_candidates: it asks whole questions of today's engine. The questions are of articles,
+passages, tables and papers that no weight was fitted on and that benchmarks.answers does not report on, and are asked
 under `balanced`; a part has no answer there: written to have none, of a period that is in no table, of a passage that
-is not in the library. benchmarks.answers judges what is right. Figures are cross-validated by document; what is written
-is fitted on all. --keep FILE holds what was read, so that fitting again takes seconds: delete it when the model
-or the engine changes. It needs no torch.
+is not in the library. --papers has the folders of benchmarks.papers, of which the second, sixth and ninth are left out;
+without it there are no questions of papers. benchmarks.answers judges what is right. Figures are cross-validated by
+document; what is written is fitted on all. --keep FILE holds what was read, so that fitting again takes seconds: delete
+it when the model or the engine changes. It needs no torch.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.papers import GROUPS, HELD_OUT, QUESTIONS
 from corpora.answer_questions import (
     AnswerQuestion,
     File,
@@ -40,7 +42,7 @@ from corpora.answer_questions import (
     statements,
 )
 from corpora.judging import NotingEvaluator, is_right
-from corpora.libraries import library_of
+from corpora.libraries import indexed, library_of
 from corpora.pairs import Corpus, held_out, lines
 from corpora.sources.stored import Row
 from crag.analysis.questions.matching import comparable
@@ -89,14 +91,8 @@ class FitRow:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / "crag-answers-cache"))
-    parser.add_argument("--data", type=Path, default=shared)
-    parser.add_argument("--cache", type=Path, default=cache, help="where the libraries are kept")
-    parser.add_argument("--keep", type=Path, help="keeps what was read; delete it when the model or the engine changes")
-    given = parser.parse_args()
-    rows = [row for row in read(given.data, given.cache, given.keep) if row.features]
+    given = arguments(__doc__)
+    rows = [row for row in read(given) if row.features]
     values = np.array([row.features for row in rows])
     right = np.array([float(row.right) for row in rows])
     folds = np.array([zlib.crc32(row.group.encode()) // 6 % FOLDS for row in rows])
@@ -110,6 +106,18 @@ def main() -> None:
     weights, bias = fit(values, right, best)
     rounded = [round(float(weight), 6) for weight in weights]
     write_layer("answers", {"features": list(ANSWER_FEATURES), "weights": rounded, "bias": round(bias, 6)})
+
+
+def arguments(doc: str | None) -> argparse.Namespace:
+    """What a calibration that asks questions is given."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
+    cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / "crag-answers-cache"))
+    parser.add_argument("--data", type=Path, default=shared)
+    parser.add_argument("--papers", type=Path, help="the folder of the groups of benchmarks.papers")
+    parser.add_argument("--cache", type=Path, default=cache, help="where the libraries are kept")
+    parser.add_argument("--keep", type=Path, help="keeps what was read; delete it when the model or the engine changes")
+    return parser.parse_args()
 
 
 def fit(values: Floats, right: Floats, penalty: float) -> tuple[Floats, float]:
@@ -149,16 +157,16 @@ def describe(kind: str, chance: Floats, right: Floats) -> None:
         print(f"  from {least:.1f}: {over.mean():.2f} given, {share:.2f} of them right")
 
 
-def read(data: Path, cache: Path, keep: Path | None) -> Iterator[FitRow]:
-    """One row a question. What `keep` holds is not asked again."""
-    known: dict[str, FitRow] = {}
+def read(given: argparse.Namespace) -> Iterator[FitRow]:
+    """One row a question. What --keep holds is not asked again."""
+    keep, known = given.keep, dict[str, FitRow]()
     if keep and keep.is_file():
         kept = (FitRow(**json.loads(line)) for line in keep.read_text(encoding="utf-8").splitlines())
         known = {row.id: row for row in kept}
     evaluator = NotingEvaluator()
     engine = Engine(AppConfig(), Keys(), evaluator=evaluator)
     settings = strategy("balanced").settings.changed(verify=False)
-    for library, questions in libraries(engine, data, cache):
+    for library, questions in libraries(engine, given):
         for asked in questions:
             question = asked.question
             if question.id not in known:
@@ -180,11 +188,27 @@ def read(data: Path, cache: Path, keep: Path | None) -> Iterator[FitRow]:
     engine.close()
 
 
-def libraries(engine: Engine, data: Path, cache: Path) -> Iterator[tuple[Path, list[Asked]]]:
+def libraries(engine: Engine, given: argparse.Namespace) -> Iterator[tuple[Path, list[Asked]]]:
     """Each library, and what is asked of its documents."""
-    corpus = Corpus(data, remembered)
-    for files, asked in (prose(data), reports(data), tables(corpus), passages(data, corpus)):
-        yield library_of(engine, files, cache), asked
+    corpus = Corpus(given.data, remembered)
+    for files, asked in (prose(given.data), reports(given.data), tables(corpus), passages(given.data, corpus)):
+        yield library_of(engine, files, given.cache), asked
+    if given.papers:
+        yield from papers(engine, given)
+
+
+def papers(engine: Engine, given: argparse.Namespace) -> Iterator[tuple[Path, list[Asked]]]:
+    """Questions of invoices, reports, policies and other papers, each group a library of its own."""
+    rows = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
+    for group in GROUPS:
+        if group not in HELD_OUT:
+            files = sorted((given.papers / group).glob("*.pdf"))
+            own = [row for row in rows if row["group"] == group]
+            found = list[Asked]()
+            for place, row in enumerate(own):
+                answers = tuple(filter(None, row["answer"].split(" | ")))
+                found += ask(f"{group}-{place}", "papers", row["question"], answers, group)
+            yield indexed(engine, files, given.cache), found
 
 
 def prose(data: Path) -> tuple[list[File], list[Asked]]:

@@ -49,6 +49,7 @@ def main() -> None:
     run("calibrate_evaluator", *data)
     run("calibrate_short", *data)
     run("calibrate_sets", *data)
+    run("calibrate_candidates", *data)
     run("calibrate_answers", *data)
 
 

@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from crag.core.types import Chunk, Strip, WebPage
 from crag.evaluation.binding import bind
 from crag.evaluation.heads import clip, load_head, load_layer
@@ -24,6 +22,8 @@ from crag.text.words import count_words, significant_stems, stem, words
 
 CANDIDATE_FEATURES = ("score", "strip", "label", "figures", "kind", "covered", "read")
 """One name a number that the layer weighs, in order; see `describe_candidate`."""
+BY_SCORE = (1.0,) + (0.0,) * (len(CANDIDATE_FEATURES) - 1)
+"""The weights where no layer is fitted."""
 LONG_STRIP = 400
 """A strip of more characters is quoted by its best sentence, not whole."""
 HEADING_WORDS = 5
@@ -167,26 +167,24 @@ def weigh_candidates(
 ) -> list[Unit]:
     """The likeliest ones, the best first, each with the chance 0..1 that it is the one among them as its rank.
 
-    `found`: the words that were read in sources. By the scores alone where no layer is fitted.
+    `found`: the words that were read in sources.
     """
     units = sorted(units, key=best_first)[:MOST]
-    layer = load_layer("candidates", CANDIDATE_FEATURES)
-    if layer is None or not units:
-        return units
+    weights, _ = load_layer("candidates", CANDIDATE_FEATURES) or (BY_SCORE, 0.0)
     read = {each.strip.source_id: each for each in found}
     asked = frozenset(map(stem, words(question)))
-    values = [
+    facts = [
         describe_candidate(question, asked, unit, sources.get(unit.strip.source_id), read.get(unit.strip.source_id))
         for unit in units
     ]
-    odds = np.array([list(each.values()) for each in values]) @ np.array(layer[0])
-    chances = np.exp(odds - odds.max())
-    chances /= chances.sum()
-    weighed = zip(units, chances, values, strict=True)
-    ranked = [
-        replace(unit, rank=float(chance), tie=0.0, facts={**facts, "chance": _log_odds(float(chance))})
-        for unit, chance, facts in weighed
+    odds = [
+        sum(weight * each[name] for name, weight in zip(CANDIDATE_FEATURES, weights, strict=True)) for each in facts
     ]
+    shares = [math.exp(each - max(odds)) for each in odds]
+    ranked = []
+    for unit, own, part in zip(units, facts, shares, strict=True):
+        chance = part / sum(shares)
+        ranked.append(replace(unit, rank=chance, tie=0.0, facts={**own, "chance": _log_odds(chance)}))
     return sorted(ranked, key=best_first)
 
 
