@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 from typer import Argument, Option
 
 from crag.cli.options import Part, Providers, Run, interruptible
-from crag.cli.output import Colour, Output, plain, strip_controls
+from crag.cli.output import Output, plain, strip_controls
 from crag.core import events as ev
 from crag.core.errors import PROGRAM, CancelledError, CragError, EmptyLibraryError
 from crag.core.events import Guidance
@@ -21,7 +21,7 @@ from crag.core.model_ids import about
 from crag.core.protocols import RunRequest, SearchQuery
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action, Answer, Chunk, Citation, Grade, InjectionSpan, SentenceCheck
+from crag.core.types import Answer, Chunk, Citation, Grade, InjectionSpan, SentenceCheck
 from crag.evaluation.trigger import verdict
 from crag.export import markdown
 from crag.export.records import EventRecord, HitRecord, RunRecord
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 _QUOTE = 160
 _EXCERPT = 240
 _Question = Annotated[str, Argument(metavar="QUESTION")]
-
-_COLOURS: dict[Action, Colour] = {Action.CORRECT: "blue", Action.AMBIGUOUS: "amber", Action.INCORRECT: "red"}
 
 
 def search(
@@ -126,9 +124,6 @@ def ask(
 
 def _answer(answer: Answer, output: Output) -> None:
     """The answer to standard output: the words that answer, then the sentences."""
-    unnamed = plain(wording.unnamed_sentence(answer.unnamed))
-    if unnamed and not answer.abstained:
-        output.line(output.paint(unnamed, "amber"))
     if answer.places:
         marks = "".join(f"[{each}]" for each in dict.fromkeys(each.citation for each in answer.places))
         output.line(f"{output.paint(plain(answers.brief_text(answer)), 'bold')} {marks}")
@@ -183,14 +178,13 @@ def _conclude(trace: Trace, output: Output) -> None:
     """What the answer rests on: the action and its reason, the citations, and what no citation supports."""
     assert trace.answer is not None
     output.line()
+    state = plain(answers.state_text(trace))
+    output.line(output.paint(state, "amber" if trace.answer.low_confidence else "bold"))
     sentence = plain(wording.outcome_sentence(trace))
     if sentence:
-        output.line(output.paint(sentence, _COLOURS[trace.action] if trace.action else "dim"))
-    said = plain("; ".join(filter(None, (answers.confidence_text(trace), answers.weakness_text(trace)))))
-    if said and not trace.answer.abstained:
-        output.line(output.paint(said, "amber" if trace.answer.low_confidence else "dim"))
-    for remark in trace.answer.remarks:
-        output.line(output.paint(wording.remark_sentence(remark), "amber"))
+        output.line(output.paint(sentence, "dim"))
+    for remark in wording.remark_sentences(trace.answer):
+        output.line(output.paint(remark, "amber"))
     for citation in trace.answer.citations:
         how = f" ({said})" if (said := wording.recognised_text(citation.recognised)) else ""
         output.line(f"[{citation.number}] {output.paint(_place(citation), 'bold')}{how}")
@@ -221,7 +215,7 @@ def _print_check(check: SentenceCheck, known: set[int], output: Output) -> None:
 def _guide(trace: Trace, guidance: Guidance, output: Output) -> None:
     """What helps on where there is no answer."""
     limits = trace.decision or trace.run_settings
-    if (head := answers.near_text(trace)) and guidance.near:
+    if head := answers.near_text(trace):
         output.line(output.paint(f"{head}:", "bold"))
         for each in guidance.near:
             against = answers.against_text(each.score, limits.upper, limits.lower)

@@ -17,16 +17,16 @@ from crag.messages.answers import (
     flag_text,
     footnote_notes,
     handed_sentence,
-    low_confidence_sentence,
     marks_text,
+    nearest_sentence,
     origin_text,
+    state_text,
 )
 from crag.messages.wording import (
     context_text,
     failure_sentence,
     outcome_sentence,
     scope_text,
-    unnamed_sentence,
     weighed_sentence,
 )
 from crag.text.addresses import ADDRESS, JOINER, UNFINISHED, break_addresses
@@ -62,7 +62,8 @@ def turn(trace: Trace, label: str = "") -> str:
     `label` stands before the footnotes' numbers, so that those of several runs stay apart.
     """
     blocks = [f"## {escape_markdown(trace.question)}", *_about(trace), *_answer(trace, label)]
-    said = (low_confidence_sentence(trace), outcome_sentence(trace), weighed_sentence(trace))
+    state = trace.answer and f"{state_text(trace)}."
+    said = (nearest_sentence(trace), state, outcome_sentence(trace), weighed_sentence(trace))
     blocks += [f"*{escape_markdown(each)}*" for each in said if each]
     if trace.answer and trace.answer.citations:
         blocks.append("\n".join(_footnote(citation, label) for citation in trace.answer.citations))
@@ -226,7 +227,7 @@ def opening(answer: Answer) -> str:
 def closing(trace: Trace) -> str:
     """What stands under an answer: its sources by their numbers, and what is doubtful of it. Empty for neither."""
     answer = trace.answer
-    if answer is None or answer.abstained:
+    if answer is None:
         return ""
     lines = [f"[{each.number}] {place(each)}" for each in answer.citations]
     lines += [f"*{escape_markdown(said)}*" for said in doubt_sentences(trace)]
@@ -246,7 +247,8 @@ def doubt_sentences(trace: Trace) -> list[str]:
     if answer is None:
         return []
     said = [failure_sentence(each, name_in_sentence) for each in trace.failures if each.instead == "quotes"]
-    said += filter(None, (unnamed_sentence(answer.unnamed), low_confidence_sentence(trace)))
+    state = f"{state_text(trace)}." if answer.state == "check" else ""
+    said += filter(None, (nearest_sentence(trace), state))
     known = {each.number for each in answer.citations}
     for check in trace.checks:
         if flag := flag_text(check, known) or marks_text(check):

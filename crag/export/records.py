@@ -18,6 +18,7 @@ from crag.core.trace import Approval, Rewrite, Round, Search, StepRecord, Trace
 from crag.core.types import (
     Action,
     Answer,
+    AnswerState,
     Calculation,
     Call,
     Citation,
@@ -37,6 +38,7 @@ from crag.messages.answers import (
     check_sentence,
     figures_sentences,
     objection_sentence,
+    standing_text,
 )
 from crag.messages.wording import (
     decision_sentence,
@@ -297,6 +299,8 @@ class Outcome(Record):
     action: Action | None = Field(description="What the grades led to; null where nothing was graded.")
     sentence: str = Field(description="Why that action, and what the answer rests on.")
     answered_by: str | None = Field(description="extractive, or the model that wrote the answer.")
+    state: AnswerState | None = Field(description="How far one can rely on the answer; null where there is none.")
+    standing: str = Field(description="Where the answer stands and how sure it is, or what is to be checked of it.")
     abstained: bool | None = Field(description="True: nothing that was found is good enough to answer from.")
     low_confidence: bool | None
     confidence: float | None = Field(
@@ -312,11 +316,12 @@ class Outcome(Record):
 def describe_outcome(trace: Trace) -> dict[str, Any]:
     """The fields of `Outcome`."""
     answer = trace.answer
-    no_answer = {"abstained": None, "low_confidence": None, "confidence": None, "unnamed": ()}
+    no_answer = {"state": None, "abstained": None, "low_confidence": None, "confidence": None, "unnamed": ()}
     return {
         **shared(trace, Outcome),
         "asked_as": trace.standalone or None,
         "sentence": outcome_sentence(trace),
+        "standing": standing_text(trace),
         "answered_by": answer.by if answer else None,
         **(shared(answer, Outcome) if answer else no_answer),
         "figure_remarks": figures_sentences(trace.checks),

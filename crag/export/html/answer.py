@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from crag.core.model_ids import about, maker, name_in_sentence
-from crag.core.trace import Trace
+from crag.core.trace import Outcome, Trace
 from crag.core.types import Answer, Calculation, Chunk, Citation, SentenceCheck
 from crag.export.html import elements as h
 from crag.export.html import marks, path, words
@@ -16,25 +16,26 @@ from crag.export.html.elements import Html
 from crag.export.html.figures import QuotedRows, conflicts, draw_rows, figures_layer, find_rows, remarks
 from crag.export.html.marks import SavedPages
 from crag.export.html.passage import annotate, recognised, short_layer
-from crag.export.html.path import chip
 from crag.export.html.safe_text import excerpt
 from crag.export.markdown import handed_over
 from crag.generation.citations import MARK, locate_checks, numbers_in, split_cited_sentences
 from crag.messages.answers import (
-    NOT_FOUND,
     NOTHING_SHOWN,
+    STATES,
     calculation_text,
     check_sentence,
-    confidence_text,
     fault_of,
     handed_sentence,
     marks_text,
     objection_sentence,
     origin_text,
-    weakness_text,
+    standing_text,
 )
-from crag.messages.wording import context_text, failure_sentence, remark_sentence, scope_text, web_origin, worded_by
+from crag.messages.wording import context_text, failure_sentence, remark_sentences, scope_text, web_origin, worded_by
 
+SIGNS: dict[Outcome, str] = {"answered": "✓", "web": "↗", "check": "!", "not found": "–", "overview": "≡"}
+"""A shape for each state of an answer, used for nothing else."""
+_CHIPS: dict[Outcome, str] = {"answered": "tag only", "overview": "tag only", "web": "tag web", "check": "tag deciding"}
 _MARK = re.compile(r"\[(\d{1,3})\]([.,;:!?]*)")
 """A citation mark, and the punctuation that must not be torn from it at a line's end."""
 _PENDING = re.compile(r"\[(\d{1,3})\]")
@@ -44,29 +45,32 @@ _UNFINISHED = re.compile(r"(?<!\s)\s*+\[[\d,;\s]{0,20}$")
 """A mark that is still being written."""
 
 
+def state_chip(outcome: Outcome) -> Html:
+    """How a run ended, in a line of text: whether one can rely on its answer."""
+    return h.span(_CHIPS.get(outcome, "tag"))[f"{SIGNS.get(outcome, '')} {STATES[outcome]}".strip()]
+
+
 def question(trace: Trace, *, announced: bool = False) -> Html:
-    """The question, and beneath it what became of it. `announced`: screen readers hear how the run ended."""
-    action = trace.action and ("Retrieval: ", chip(trace.action), " · ")
+    """The question, and beneath it the answer's state. `announced`: screen readers hear how the run ended."""
     took = f" · {words.format_duration(trace.seconds)}" if trace.finished else ""
     forced = ", forced action" if trace.settings.get("forced") else ""
     via = (said := origin_text(trace.via, trace.client)) and f" · {said}"
     scope = trace.scope and h.div("small")[h.span("tag")["Asked of"], f" {scope_text(trace.scope)}"]
-    below = h.div("small")[action, trace.strategy, forced, took, via]
+    state = trace.outcome and h.div[state_chip(trace.outcome), f" {standing_text(trace)}"]
+    below = h.div("small")[trace.strategy, forced, took, via]
     ended = announcement(trace) if announced and trace.finished else None
     return h.div("cx", data_announce=ended, data_run=ended and trace.run_id)[
-        h.div("question")[trace.question, _asked_as(trace), below, scope]
+        h.div("question")[trace.question, _asked_as(trace), state, below, scope]
     ]
 
 
 def announcement(trace: Trace) -> str:
-    """How a run ended, as a screen reader says it: the answer's first sentence and the verdict on the retrieval."""
-    verdict = f" Retrieval: {trace.action}." if trace.action else ""
+    """How a run ended, as a screen reader says it: the answer's state and first sentence."""
     if trace.answer is None:
-        return f"{_no_answer(trace)}{verdict}"
+        return _no_answer(trace)
     opening = trace.answer.text[: 4 * _SPOKEN]
     first, _ = next(iter(split_cited_sentences(opening)), (opening, ()))
-    lead = NOT_FOUND if trace.answer.abstained else "Answer ready"
-    return f"{lead}: {excerpt(first, _SPOKEN)}{verdict}"
+    return f"{STATES[trace.outcome]}: {excerpt(first, _SPOKEN)}"
 
 
 def answer(trace: Trace, alone: Sequence[tuple[int, int]] = (), *, opens: bool = True) -> Html:
@@ -224,26 +228,16 @@ def _place(citation: Citation) -> str:
 
 
 def _label(whole: Answer, trace: Trace) -> Html:
-    """What kind of answer this is, said openly."""
-    tags, notes = [], []
-    if said := confidence_text(trace):
-        tags.append(said)
-    notes.append("no language model" if whole.quoted else f"written by {maker(whole.by)}")
-    if whole.abstained:
-        notes = ["nothing found supports an answer, so none is given"]
-    notes.append(weakness_text(trace))
-    origins = {citation.origin for citation in whole.citations}
-    if "external" in origins:
-        tags.append("With web sources" if "internal" in origins else "From the web alone")
+    """Who wrote an answer, what from the web it rests on, and what is remarked of it."""
+    notes = [] if whole.quoted else [f"Written by {maker(whole.by)}"]
+    if {citation.origin for citation in whole.citations} == {"internal", "external"}:
+        notes.append("With web sources")
     if kept := [citation for citation in whole.citations if citation.from_web]:
         unverified = any(citation.from_web == "unverified" for citation in kept)
-        tags.append(f"With a page kept from the web{', unverified' if unverified else ''}")
-    shown = h.joined(" ", (h.span("tag web" if "web" in tag else "tag")[tag] for tag in tags))
-    remarked = [remark_sentence(each) for each in whole.remarks if each != "no answer"]
-    replies = [h.fragment(h.span("tag")["The model's reply"], " ", each) for each in remarked]
+        notes.append(f"With a page kept from the web{', unverified' if unverified else ''}")
     lines = [
-        (shown, " ", "; ".join(filter(None, notes))),
-        *replies,
+        "; ".join(notes),
+        *(h.fragment(h.span("tag")["The model's reply"], " ", each) for each in remark_sentences(whole)),
         *remarks(trace.checks),
         *([] if whole.quoted else _faithfulness(trace)),
     ]

@@ -16,6 +16,7 @@ from crag.export.html.passage import Passage, View, draw_passage, draw_surroundi
 from crag.export.html.safe_text import excerpt, site
 from crag.messages.answers import lacking_sentence
 from crag.messages.wording import (
+    FITS,
     injection_reason,
     injection_text,
     kept_reason,
@@ -216,8 +217,8 @@ def score(grade: Grade | None, view: View, *, waiting: bool) -> Html:
     verdict = words.verdict_of(grade.score, view.upper, view.lower)
     name, shown = verdict.lower(), format_score(grade.score, view.upper, view.lower)
     return h.fragment(
-        h.span("bar", title=f"score {grade.score:.3f}, {against}")[h.i(name, style=f"width:{grade.score:.1%}"), lines],
-        h.span(f"verdict {name}")[h.span("num")[shown], f"{words.ICONS[verdict]} {name.capitalize()}"],
+        h.span("bar", title=f"score {shown}, {against}")[h.i(name, style=f"width:{grade.score:.1%}"), lines],
+        h.span(f"verdict {name}", title=verdict)[h.span("num")[shown], f"{words.ICONS[verdict]} {FITS[verdict]}"],
     )
 
 

@@ -18,8 +18,8 @@ from crag.text.formats import count as count
 from crag.text.formats import format_duration as format_duration
 from crag.text.formats import format_size as format_size
 
-ICONS = {Action.CORRECT: "✓", Action.AMBIGUOUS: "≈", Action.INCORRECT: "✕"}
-"""A shape for each action, so that colour never speaks alone."""
+ICONS = {Action.CORRECT: "●", Action.AMBIGUOUS: "◐", Action.INCORRECT: "○"}
+"""A shape for each action, used for nothing else, so that colour never speaks alone."""
 
 STEPS: dict[Step, str] = {
     "contextualize": "In context",
