@@ -252,7 +252,7 @@ def conflict_sentences(answer: Answer) -> list[str]:
 def near_text(trace: Trace) -> str:
     """What stands above the passages that came near; empty where one is quoted as the answer, and none is listed."""
     quoted = trace.answer is not None and any(each.origin == "internal" for each in trace.answer.citations)
-    return "" if quoted or not (trace.guidance and trace.guidance.near) else "Closest passages"
+    return "" if quoted or not (trace.guidance and trace.guidance.near) else "Closest passage"
 
 
 def nearest_sentence(trace: Trace) -> str:

@@ -33,8 +33,8 @@ _TRACE_BATCH = 100
 class RunSummary:
     """One line of the history. `action` is empty where the run decided nothing (plain RAG, failed, cancelled).
 
-    `outcome`: how it ended (`Trace.outcome`), empty where its figures are gone. `via` and `conversation` as `RunStarted`
-    has them; the second is empty, too, where that was deleted.
+    `outcome` is `Trace.outcome`, empty where its figures are gone. `via` and `conversation` are as `RunStarted` has
+    them; the second is empty, too, where that was deleted.
     """
 
     run_id: str

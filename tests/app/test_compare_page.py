@@ -89,7 +89,7 @@ def test_a_lane_acts_as_if_the_scores_had_said_something_else(page):
     _, forced = lanes(page)
     assert (forced.action, forced.decision.instead_of) == ("INCORRECT", "CORRECT")
     shown = said(page)
-    assert "Balanced, as if INCORRECT" in shown and "The scores say CORRECT: the chunks as a set scored" in shown
+    assert "Balanced, as if INCORRECT" in shown and "The scores say CORRECT: together the passages fit" in shown
     assert ">forced</span>" in shown
 
 

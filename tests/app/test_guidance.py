@@ -55,7 +55,7 @@ def test_a_run_without_it_draws_none_and_an_exported_page_has_no_buttons_for_it(
 def test_a_passage_that_came_near_is_opened_with_a_click(with_sample, app):
     app.run()
     trace, page = ask(app, QUESTION), said(app)
-    assert trace.answer.abstained and "Nearest passages" in page
+    assert trace.answer.abstained and "Closest passage" in page
     assert "It was searched, and nothing found there answers" in page and "Search the web for this" not in page
     pick(app, f"chunk:{trace.guidance.near[0].chunk_id}")
     assert not app.exception and len(app.image) == 1

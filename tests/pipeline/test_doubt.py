@@ -53,7 +53,7 @@ def test_it_says_by_how_little() -> None:
     case = Case("balanced", [SOSO], changes={**DOUBTING, "loop_on": ()})
     assert case.trace.decision is not None
     assert decision_sentence(case.trace.decision) == (
-        "AMBIGUOUS: the best chunk scored 0.35, below 0.40 but within the margin of doubt (0.10), "
+        "AMBIGUOUS: the best passage fits 0.35, below 0.40 but within the margin of doubt (0.10), "
         "so your documents stay."
     )
 

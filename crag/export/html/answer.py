@@ -13,11 +13,12 @@ from crag.core.types import Answer, Calculation, Chunk, Citation, SentenceCheck
 from crag.export.html import elements as h
 from crag.export.html import marks, path, words
 from crag.export.html.elements import Html
-from crag.export.html.figures import QuotedRows, conflicts, draw_rows, figures_layer, find_rows, remarks
+from crag.export.html.figures import conflicts, draw_rows, figures_layer, remarks
 from crag.export.html.marks import SavedPages
 from crag.export.html.passage import annotate, recognised, short_layer
 from crag.export.html.safe_text import excerpt
 from crag.export.markdown import handed_over
+from crag.export.quoted_rows import QuotedRows, find_rows
 from crag.generation.citations import MARK, locate_checks, numbers_in, split_cited_sentences
 from crag.messages.answers import (
     NOTHING_SHOWN,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from crag.core.events import Guidance
 from crag.core.trace import Trace
 from crag.export.html import elements as h
-from crag.export.html import words
 from crag.export.html.elements import Html
 from crag.export.html.safe_text import excerpt
 from crag.messages.answers import against_text, near_text, web_text
@@ -23,31 +22,27 @@ def panel(trace: Trace, *, web: bool | None = None, live: bool = True) -> Html:
     if guidance is None:
         return Html()
     on = guidance.web if web is None else web
-    head, near = near_text(trace), _near(guidance, trace, live=live)
-    return h.div("cx")[
-        h.div("guide")[
-            head and near and h.fragment(h.h3[head], near), h.h3["The web"], _web(trace, guidance, on=on, live=live)
-        ]
-    ]
+    head = near_text(trace)
+    near = head and h.fragment(h.h3[head], _near(guidance, trace, live=live))
+    return h.div("cx")[h.div("guide")[near, h.h3["The web"], _web(trace, guidance, on=on, live=live)]]
 
 
 def _near(guidance: Guidance, trace: Trace, *, live: bool) -> Html:
     limits = trace.decision or trace.run_settings
-    passages = [
+    first, *others = [
         h.li[
             _clicked(f"chunk:{each.chunk_id}", live=live)[
-                h.span("says")[
-                    h.span("page")[each.where],
-                    " ",
-                    h.span("name")[excerpt(each.source, _NAME)],
+                each.quote,
+                h.span("small")[
+                    f"{each.where} {excerpt(each.source, _NAME)} · ",
+                    against_text(each.score, limits.upper, limits.lower),
                 ],
-                h.span("small")[words.sentence(against_text(each.score, limits.upper, limits.lower))],
-                h.span("quote")[each.quote],
             ]
         ]
         for each in guidance.near
     ]
-    return h.ul("turns")[passages] if passages else Html()
+    more = others and h.details("fold")[h.summary[f"{len(others)} more"], h.ul("turns")[others]]
+    return h.fragment(h.ul("turns")[first], more)
 
 
 def _web(trace: Trace, guidance: Guidance, *, on: bool, live: bool) -> Html:

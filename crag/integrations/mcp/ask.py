@@ -35,7 +35,7 @@ from crag.integrations.mcp.request import (
     reply,
     run_uri,
 )
-from crag.messages.answers import brief_text, conflict_sentences, state_text
+from crag.messages.answers import brief_text, conflict_sentences
 from crag.messages.explanations import change_sentence, fate_text, miss_sentence, missing_sentence
 from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence
 from crag.pipeline.request import QUESTION_CHARS
@@ -173,7 +173,7 @@ def _page_uri(source_id: str, trace: Trace) -> str | None:
 
 def _format_run(trace: Trace, result: AskResult) -> str:
     """The run for a model: action, answer with footnotes, what went wrong, where its record is."""
-    parts = [f"State: {state_text(trace)}. Action: {result.action or 'none, nothing was graded'}.", DATA]
+    parts = [f"Action: {result.action or 'none, nothing was graded'}.", DATA]
     if trace.wanted == "evidence":
         parts.append(line(outcome_sentence(trace)))
         places = group_strips(trace.kept(), trace.sources)

@@ -70,7 +70,7 @@ def test_a_table_row_that_is_quoted_under_incorrect_is_an_answer_and_closes_a_ga
     assert found(engine) == []
     assert [each.gap for _, each in engine.library().facts.since()] == [True, False]
     assert after.guidance is not None and after.guidance.near and not near_text(after)
-    assert near_text(before) == "Nearest passages"
+    assert near_text(before) == "Closest passage"
 
 
 def test_what_a_program_asked_in_vain_is_a_gap_that_says_so(engine: Engine) -> None:
