@@ -22,7 +22,7 @@ Places = tuple[int, ...]
 Key = TypeVar("Key", bound=Hashable)
 Kind = Literal["chunk", "page", "strip", "source", "sentence"]
 
-HANDED = "evidence handed over"
+HANDED = "handed over"
 """How a run ended that another program answers."""
 ALONE = "evidence alone"
 """What is said of an answer where another program writes it."""

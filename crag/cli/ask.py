@@ -214,12 +214,8 @@ def _print_check(check: SentenceCheck, known: set[int], output: Output) -> None:
 
 def _guide(trace: Trace, guidance: Guidance, output: Output) -> None:
     """What helps on where there is no answer."""
-    limits = trace.decision or trace.run_settings
-    if head := answers.near_text(trace):
-        output.line(output.paint(f"{head}:", "bold"))
-        for each in guidance.near:
-            against = answers.against_text(each.score, limits.upper, limits.lower)
-            output.line(f"    {plain(f'{each.source}, {each.where}, {against}: “{each.quote}”')}")
+    if said := answers.nearest_sentence(trace):
+        output.line(plain(said))
     output.line(output.paint("The web:", "bold"))
     output.line(f"    {plain(f'{answers.web_text(trace, on=guidance.web)} {guidance.query}')}")
 

@@ -301,8 +301,6 @@ class Outcome(Record):
     answered_by: str | None = Field(description="extractive, or the model that wrote the answer.")
     state: AnswerState | None = Field(description="How far one can rely on the answer; null where there is none.")
     standing: str = Field(description="Where the answer stands and how sure it is, or what is to be checked of it.")
-    abstained: bool | None = Field(description="True: nothing that was found is good enough to answer from.")
-    low_confidence: bool | None
     confidence: float | None = Field(
         description="How likely the answer is right, 0..1, of an abstention what was held back; null where not known."
     )
@@ -316,7 +314,7 @@ class Outcome(Record):
 def describe_outcome(trace: Trace) -> dict[str, Any]:
     """The fields of `Outcome`."""
     answer = trace.answer
-    no_answer = {"state": None, "abstained": None, "low_confidence": None, "confidence": None, "unnamed": ()}
+    no_answer = {"state": None, "confidence": None, "unnamed": ()}
     return {
         **shared(trace, Outcome),
         "asked_as": trace.standalone or None,

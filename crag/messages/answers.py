@@ -10,9 +10,8 @@ from crag.core.model_ids import about
 from crag.core.protocols import OWN
 from crag.core.trace import Outcome, Trace
 from crag.core.types import Answer, Calculation, Citation, Doubt, FigureCheck, Judgement, SentenceCheck
-from crag.evaluation.trigger import verdict
-from crag.messages.wording import FITS, recognised_text, web_origin
-from crag.text.formats import count, format_score, join_names
+from crag.messages.wording import recognised_text, web_origin
+from crag.text.formats import count, join_names
 
 Name = Callable[[str], str]
 
@@ -249,25 +248,13 @@ def conflict_sentences(answer: Answer) -> list[str]:
     return [*filter(None, map(_join_parts, (contradiction_parts(answer), differing_parts(answer))))]
 
 
-def near_text(trace: Trace) -> str:
-    """What stands above the passages that came near; empty where one is quoted as the answer, and none is listed."""
-    quoted = trace.answer is not None and any(each.origin == "internal" for each in trace.answer.citations)
-    return "" if quoted or not (trace.guidance and trace.guidance.near) else "Closest passage"
-
-
 def nearest_sentence(trace: Trace) -> str:
-    """The passage that came nearest to an answer; empty where there is one."""
-    if not near_text(trace) or trace.guidance is None:
+    """The passage that came nearest; empty where the documents gave an answer, or none came near."""
+    quoted = trace.answer is not None and any(each.origin == "internal" for each in trace.answer.citations)
+    if quoted or trace.guidance is None or not trace.guidance.near:
         return ""
     near = trace.guidance.near[0]
     return f"The closest is in {', '.join(filter(None, (near.source, near.where)))}: “{near.quote}”"
-
-
-def against_text(score: float | None, upper: float, lower: float) -> str:
-    """How a passage fits, by the thresholds."""
-    if score is None:
-        return "not judged"
-    return f"{FITS[verdict(score, upper=upper, lower=lower)]}, {format_score(score, upper, lower)}"
 
 
 def web_text(trace: Trace, *, on: bool) -> str:

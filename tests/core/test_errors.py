@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from crag.core.model_ids import Maker
 from crag.core.types import Action, Aggregation, Decision
-from crag.messages.answers import against_text
 from crag.messages.wording import decision_sentence
 from crag.text.formats import format_score
 
@@ -64,7 +63,6 @@ def test_the_side_of_a_threshold_is_never_lost(score: float, percent: int) -> No
 
 
 def test_sentences_agree_with_their_numbers() -> None:
-    assert against_text(0.196, 0.4, 0.2) == "not relevant, 0.19"
     decision = Decision(
         action=Action.INCORRECT,
         deciding_id="a",

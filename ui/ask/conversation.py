@@ -302,11 +302,7 @@ def _draw(session: Session, turns: Sequence[str]) -> None:
 
 
 def _turn(trace: Trace) -> Html:
-    if trace.answer:
-        said = brief_text(trace.answer) or trace.answer.text
-    elif trace.handed_over:
-        said = "evidence handed over"
-    else:
-        said = "no answer" if trace.finished else "working…"
+    answer = trace.answer
+    said = brief_text(answer) or answer.text if answer else "" if trace.finished else "working…"
     peek = h.span("peek")[state_chip(trace.outcome), f" {excerpt(said, 140)}"]
     return h.button("turn", data_pick=f"run:{trace.run_id}")[h.span("where")[trace.question], peek]

@@ -9,6 +9,7 @@ from typing import get_args
 from crag.core.model_ids import Maker, about, maker, name_in_sentence
 from crag.core.trace import Approval, Round, Search, Trace
 from crag.core.types import Aggregation, Grade, InjectionSpan, KeepReason, RetrievedChunk, Strip, WebPage
+from crag.evaluation.trigger import verdict
 from crag.export.html import elements as h
 from crag.export.html import marks, path, words
 from crag.export.html.elements import Html
@@ -214,11 +215,11 @@ def score(grade: Grade | None, view: View, *, waiting: bool) -> Html:
         return h.fragment(h.span("bar")[lines], h.span("verdict none")[note])
     if grade.score is None:
         return h.fragment(h.span("bar")[lines], h.span("verdict none")["? grade failed"])
-    verdict = words.verdict_of(grade.score, view.upper, view.lower)
-    name, shown = verdict.lower(), format_score(grade.score, view.upper, view.lower)
+    said = verdict(grade.score, upper=view.upper, lower=view.lower)
+    name, shown = said.lower(), format_score(grade.score, view.upper, view.lower)
     return h.fragment(
         h.span("bar", title=f"score {shown}, {against}")[h.i(name, style=f"width:{grade.score:.1%}"), lines],
-        h.span(f"verdict {name}", title=verdict)[h.span("num")[shown], f"{words.ICONS[verdict]} {FITS[verdict]}"],
+        h.span(f"verdict {name}", title=said)[h.span("num")[shown], f"{words.ICONS[said]} {FITS[said]}"],
     )
 
 

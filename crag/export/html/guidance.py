@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from crag.core.events import Guidance
+from crag.core.events import Guidance, Near
 from crag.core.trace import Trace
 from crag.export.html import elements as h
 from crag.export.html.elements import Html
 from crag.export.html.safe_text import excerpt
-from crag.messages.answers import against_text, near_text, web_text
+from crag.messages.answers import nearest_sentence, web_text
 
 _NAME = 120
 """Characters that are shown of a name."""
@@ -22,27 +22,13 @@ def panel(trace: Trace, *, web: bool | None = None, live: bool = True) -> Html:
     if guidance is None:
         return Html()
     on = guidance.web if web is None else web
-    head = near_text(trace)
-    near = head and h.fragment(h.h3[head], _near(guidance, trace, live=live))
+    near = nearest_sentence(trace) and _near(guidance.near[0], live=live)
     return h.div("cx")[h.div("guide")[near, h.h3["The web"], _web(trace, guidance, on=on, live=live)]]
 
 
-def _near(guidance: Guidance, trace: Trace, *, live: bool) -> Html:
-    limits = trace.decision or trace.run_settings
-    first, *others = [
-        h.li[
-            _clicked(f"chunk:{each.chunk_id}", live=live)[
-                each.quote,
-                h.span("small")[
-                    f"{each.where} {excerpt(each.source, _NAME)} · ",
-                    against_text(each.score, limits.upper, limits.lower),
-                ],
-            ]
-        ]
-        for each in guidance.near
-    ]
-    more = others and h.details("fold")[h.summary[f"{len(others)} more"], h.ul("turns")[others]]
-    return h.fragment(h.ul("turns")[first], more)
+def _near(near: Near, *, live: bool) -> Html:
+    place = h.span("small")[f"{near.where} {excerpt(near.source, _NAME)}"]
+    return h.fragment(h.h3["Closest passage"], _clicked(f"chunk:{near.chunk_id}", live=live)[near.quote, place])
 
 
 def _web(trace: Trace, guidance: Guidance, *, on: bool, live: bool) -> Html:

@@ -73,13 +73,6 @@ def moment(iso: str, zone: str = " UTC") -> str:
     return f"{then.day} {MONTHS[then.month - 1]} {then.year} {then:%H:%M}{zone}"
 
 
-def verdict_of(score: float, upper: float, lower: float) -> Action:
-    """What one score says by itself, for colouring a bar; the same bounds as the action trigger's."""
-    if score >= upper:
-        return Action.CORRECT
-    return Action.INCORRECT if score < lower else Action.AMBIGUOUS
-
-
 def strategy(name: str) -> str:
     """A strategy's title; one that is no longer there keeps its own name."""
     return STRATEGIES[name].title if name in STRATEGIES else name
