@@ -16,7 +16,6 @@ from crag.cli.options import Part, Providers, Run, interruptible
 from crag.cli.output import Output, plain, strip_controls
 from crag.core import events as ev
 from crag.core.errors import PROGRAM, CancelledError, CragError, EmptyLibraryError
-from crag.core.events import Guidance
 from crag.core.model_ids import about
 from crag.core.protocols import RunRequest, SearchQuery
 from crag.core.settings import Settings
@@ -190,12 +189,12 @@ def _conclude(trace: Trace, output: Output) -> None:
         output.line(f"[{citation.number}] {output.paint(_place(citation), 'bold')}{how}")
         output.line(f"    “{_shorten(citation.quote, _QUOTE)}”")
     if trace.guidance is not None:
-        _guide(trace, trace.guidance, output)
+        web = f"{answers.web_text(trace, on=trace.guidance.web)} {trace.guidance.query}"
+        for said in filter(None, (answers.nearest_sentence(trace), web)):
+            output.line(plain(said))
     known = {citation.number for citation in trace.answer.citations}
     for check in trace.checks:
         _print_check(check, known, output)
-    for said in answers.figures_sentences(trace.checks):
-        output.line(output.paint(f"{plain(said)}.", "amber"))
 
 
 def _print_check(check: SentenceCheck, known: set[int], output: Output) -> None:
@@ -210,14 +209,6 @@ def _print_check(check: SentenceCheck, known: set[int], output: Output) -> None:
         output.line(f"Supported: {sentence}")
     if objection:
         output.line(output.paint(f"    but {objection}", "amber"))
-
-
-def _guide(trace: Trace, guidance: Guidance, output: Output) -> None:
-    """What helps on where there is no answer."""
-    if said := answers.nearest_sentence(trace):
-        output.line(plain(said))
-    output.line(output.paint("The web:", "bold"))
-    output.line(f"    {plain(f'{answers.web_text(trace, on=guidance.web)} {guidance.query}')}")
 
 
 def _place(citation: Citation) -> str:

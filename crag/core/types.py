@@ -346,15 +346,12 @@ all the same."""
 AnswerState = Literal["answered", "web", "check", "not found", "overview"]
 """How far one can rely on an answer. web: all that it cites is from the web. check: its `doubts` are to be checked.
 overview: it is of whole documents."""
-OVERVIEW = "outline"
-"""What writes answers of whole documents."""
 Doubt = Literal[
     "unsupported", "no answer", "unnamed", "not relevant", Unmet, "contradicts", "unsure", "not graded", "weak"
 ]
-"""What is to be checked of an answer. unsupported: a sentence that nothing found supports. no answer: the model found
-none, and a quote stands in. unnamed: a name that nothing found has. not relevant: no passage was judged to answer.
-contradicts: a table gives another amount. unsure: its confidence is under the limit. not graded: nothing that it rests
-on has a score. weak: what it rests on scored below the upper threshold. Others: how the look-up in tables ended."""
+"""What is to be checked of an answer. unsupported: nothing found supports a sentence. no answer: a quote stands in for
+the model's. not relevant: no passage was judged to answer. contradicts: a table gives another amount. unsure: its
+confidence is under the limit. not graded: what it rests on has no score. weak: that is below the upper threshold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -399,7 +396,7 @@ class Answer:
             return "not found"
         if self.doubts:
             return "check"
-        if self.by == OVERVIEW:
+        if self.by == "outline":
             return "overview"
         return "web" if {each.origin for each in self.citations} == {"external"} else "answered"
 

@@ -376,12 +376,7 @@ class LocalEvaluator:
                 score, reason = probability(read.odds), _reason(read.reading, read.look, text)
             apart = read.look is not None and read.look.layer == "meaning"
             yield Grade(
-                passage_id=passage.id,
-                score=score,
-                reason=reason,
-                evaluator=self.id,
-                seconds=seconds,
-                by_meaning=apart,
+                passage_id=passage.id, score=score, reason=reason, evaluator=self.id, seconds=seconds, by_meaning=apart
             )
 
     def _failed(self, passage_id: str, error: str, started: float) -> Grade:

@@ -113,14 +113,13 @@ class LlmGenerator:
             yield text[said:]
         if other_language(question, text):
             remarks.append("other language")
-        low = best is None or best < settings.upper
         whole = Answer(
             text=text,
             by=self.by,
             citations=tuple(
                 Place(shown[given - 1].strips[:1], sources).cite(number) for given, number in numbers.items()
             ),
-            doubts=("weak",) if low else (),
+            doubts=("weak",) if best is None or best < settings.upper else (),
             remarks=tuple(remarks),
             lookup=lookup.outcome if lookup else "",
         )

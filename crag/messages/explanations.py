@@ -149,8 +149,7 @@ def without_sentences(without: Without, answer: AnswerWithout) -> list[str]:
 def citations_sentence(answer: Answer) -> str:
     """What an answer cites; empty of nothing."""
     cited = [f"[{each.number}] {place_text(each)}" for each in answer.citations]
-    low = f" {STATES[answer.state]}." if answer.doubts else ""
-    return f"It cites {join_names(cited)}.{low}" if cited else ""
+    return f"It cites {join_names(cited)}. {STATES[answer.state]}." if cited else ""
 
 
 def move_sentence(move: Move) -> str:

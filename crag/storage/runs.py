@@ -102,11 +102,10 @@ class Runs:
         """
         c = runs.c
         conversation = func.coalesce(c.conversation, "").label("conversation")
-        ended = select(facts.c.outcome).where(facts.c.run == c.number).scalar_subquery()
-        outcome = func.coalesce(ended, "").label("outcome")
+        ended = func.coalesce(select(facts.c.outcome).where(facts.c.run == c.number).scalar_subquery(), "")
         found = select(
             *(c.id.label("run_id"), c.question, c.strategy, c.action, c.started_at, c.seconds, c.via, conversation),
-            outcome,
+            ended.label("outcome"),
         )
         with self._database.read() as connection:
             if not every:

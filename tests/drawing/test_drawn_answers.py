@@ -85,7 +85,6 @@ def test_a_checked_answer_shows_sources_found_afterwards_flags_and_objections() 
     assert "The checks differ on 1 sentence" in seen.said
     assert "qwen at 127.0.0.1:8080 (0.00) says that it is not supported" in seen.said.casefold()
     assert "Here is more: not checked" not in seen.said, "what claims nothing is not flagged"
-    assert "Faithfulness 67%: 2 of 3 sentences supported by what they cite" in seen.said
     page = pages.page(trace, checked())
     assert "nothing shown supports this" in page and "Found afterwards" in page
 
@@ -122,7 +121,6 @@ def test_a_figure_is_marked_where_it_is_and_says_why():
     assert '<span class="figure missing" title="1,632 does not stand in the source.">1,632<' in said
     assert '<span class="figure missing" title="79 does not stand in the source.">79<' in said
     assert said.count('class="figure') == 2 and not seen.open
-    assert "Figure 1,632 does not stand in the source." in seen.said
 
 
 def test_what_a_figure_says_is_escaped():

@@ -135,8 +135,8 @@ def _same_answer(one: ResultRow, other: ResultRow) -> bool:
 def _differences(one: ResultRow, other: ResultRow) -> tuple[tuple[str, bool | None], ...]:
     """What changed. An answer that stayed the same became neither better nor worse: then what it is judged by did."""
     states = [row.state for row in (one, other)]
-    known = "" not in states  # a result of an earlier build has none
-    taken = [(" → ".join(STATES[each] for each in states), None)] if known and states[0] != states[1] else []
+    # A result of an earlier build has none.
+    taken = [(" → ".join(map(STATES.__getitem__, states)), None)] if all(states) and len({*states}) > 1 else []
     listed: list[tuple[str, bool | None]] = []
     if bool(one.problem) != bool(other.problem):
         listed.append(("now fails", False) if other.problem else ("no longer fails", True))

@@ -7,13 +7,13 @@ from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from crag.core.model_ids import about, maker, name_in_sentence
+from crag.core.model_ids import maker, name_in_sentence
 from crag.core.trace import Outcome, Trace
 from crag.core.types import Answer, Calculation, Chunk, Citation, SentenceCheck
 from crag.export.html import elements as h
-from crag.export.html import marks, path, words
+from crag.export.html import marks, words
 from crag.export.html.elements import Html
-from crag.export.html.figures import conflicts, draw_rows, figures_layer, remarks
+from crag.export.html.figures import conflicts, draw_rows, figures_layer
 from crag.export.html.marks import SavedPages
 from crag.export.html.passage import annotate, recognised, short_layer
 from crag.export.html.safe_text import excerpt
@@ -81,12 +81,13 @@ def answer(trace: Trace, alone: Sequence[tuple[int, int]] = (), *, opens: bool =
     """
     whole = trace.answer
     if whole is None:
-        return _unanswered(trace) if trace.finished else _written(trace)
+        none = h.div("cx")[h.div("answer abstained")[_no_answer(trace)]]
+        return none if trace.finished else _written(trace)
     known = {citation.number: _mark(citation, opens=opens) for citation in whole.citations}
     kind = "answer abstained" if whole.abstained else "answer"
     said = _marked(whole, known, trace.checks, alone, find_rows(trace))
     against = conflicts(whole, lambda number: known.get(number, Html()))
-    return h.div("cx")[_quoted(whole, trace), _short(whole, known), h.div(kind)[said], against, _label(whole, trace)]
+    return h.div("cx")[_short(whole, known), h.div(kind)[said], against, _label(whole, trace)]
 
 
 def _short(whole: Answer, known: Mapping[int, Html]) -> Html:
@@ -139,24 +140,6 @@ def _written(trace: Trace) -> Html:
     written = _UNFINISHED.sub("", trace.text)
     body = [h.span("cite")[piece] if place % 2 else piece for place, piece in enumerate(_PENDING.split(written))]
     return h.div("cx")[h.div("answer")[body, h.span("cursor")]]
-
-
-def _quoted(whole: Answer, trace: Trace) -> Html:
-    """Said above an answer that a model was to write and could not."""
-    if not whole.instead_of:
-        return Html()
-    said = f"{maker(whole.instead_of)} failed."
-    if "no answer" in whole.remarks:
-        said = f"{maker(whole.instead_of)} found no answer; the closest passage says:"
-    elif failure := next(iter(reversed(path.step_failures(trace, "answer"))), None):
-        own = failure.who == whole.instead_of
-        cause = about(failure.cause, failure.who, name_in_sentence)
-        said = f"{maker(whole.instead_of)} failed: it {failure.cause}" if own else f"{said} {cause}"
-    return h.div("note")[h.b["Quoted, not written:"], f" {said}"]
-
-
-def _unanswered(trace: Trace) -> Html:
-    return h.div("cx")[h.div("answer abstained")[_no_answer(trace)]]
 
 
 def _no_answer(trace: Trace) -> str:
@@ -231,6 +214,8 @@ def _place(citation: Citation) -> str:
 def _label(whole: Answer, trace: Trace) -> Html:
     """Who wrote an answer, what from the web it rests on, and what is remarked of it."""
     notes = [] if whole.quoted else [f"Written by {maker(whole.by)}"]
+    if whole.instead_of:
+        notes = [f"Quoted in place of {maker(whole.instead_of)}"]
     if {citation.origin for citation in whole.citations} == {"internal", "external"}:
         notes.append("With web sources")
     if kept := [citation for citation in whole.citations if citation.from_web]:
@@ -239,24 +224,8 @@ def _label(whole: Answer, trace: Trace) -> Html:
     lines = [
         "; ".join(notes),
         *(h.fragment(h.span("tag")["The model's reply"], " ", each) for each in remark_sentences(whole)),
-        *remarks(trace.checks),
-        *([] if whole.quoted else _faithfulness(trace)),
     ]
     return h.fragment((h.p("small")[line] for line in lines if line), _disputed(trace))
-
-
-def _faithfulness(trace: Trace) -> list[object]:
-    """The share of sentences that what they cite supports, as a figure and in words."""
-    if not trace.checks:
-        return []
-    supported = sum(1 for check in trace.checks if check.supported)
-    checkable = sum(1 for check in trace.checks if check.supported is not None)
-    if trace.faithfulness is None:
-        return ["Faithfulness unknown: no sentence could be checked"]
-    left = sum(1 for check in trace.checks if check.supported is None and check.note)
-    more = f"; {left} could not be checked" if left else ""
-    said = f": {supported} of {words.count(checkable, 'sentence')} supported by what they cite{more}"
-    return [(h.b[f"Faithfulness {trace.faithfulness:.0%}"], said)]
 
 
 def _disputed(trace: Trace) -> Html:

@@ -16,7 +16,6 @@ from crag.messages.answers import (
     contradiction_parts,
     differing_parts,
     figure_sentence,
-    figures_sentences,
     remarkable,
 )
 
@@ -68,11 +67,6 @@ def figures_layer(answer: str, sentences: Iterable[tuple[int, int, SentenceCheck
 def _draw_figure(figure: FigureCheck, inside: Html, *place: int) -> Html:
     sign = h.span("sign", aria_hidden="true")[_SIGN]
     return h.span(f"figure {figure.state}", title=words.sentence(figure_sentence(figure)))[inside, sign]
-
-
-def remarks(checks: Sequence[SentenceCheck]) -> list[Html]:
-    """What is remarked of each marked figure, in words under the answer."""
-    return [h.fragment(h.span("tag")["Figure"], " ", words.sentence(said)) for said in figures_sentences(checks)]
 
 
 def conflicts(whole: Answer, button: Callable[[int], Html]) -> Html:
