@@ -36,7 +36,6 @@ from crag.core.types import (
 from crag.messages.answers import (
     calculation_text,
     check_sentence,
-    figures_sentences,
     objection_sentence,
     standing_text,
 )
@@ -305,7 +304,6 @@ class Outcome(Record):
         description="How likely the answer is right, 0..1, of an abstention what was held back; null where not known."
     )
     unnamed: tuple[str, ...] = Field(description="Names in the question that nothing found contains.")
-    figure_remarks: list[str]
     faithfulness: float | None = Field(
         description="Share of the answer's sentences that their sources support; null where none was checked."
     )
@@ -322,7 +320,6 @@ def describe_outcome(trace: Trace) -> dict[str, Any]:
         "standing": standing_text(trace),
         "answered_by": answer.by if answer else None,
         **(shared(answer, Outcome) if answer else no_answer),
-        "figure_remarks": figures_sentences(trace.checks),
     }
 
 

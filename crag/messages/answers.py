@@ -210,11 +210,6 @@ def figure_sentence(figure: FigureCheck) -> str:
     return f"{said} does not stand in the source"
 
 
-def figures_sentences(checks: Sequence[SentenceCheck]) -> list[str]:
-    """What is remarked of each figure, each once."""
-    return list(dict.fromkeys(figure_sentence(figure) for figure in remarkable(checks)))
-
-
 def _join_parts(parts: Iterable[str | int]) -> str:
     return "".join(f" [{part}]" if isinstance(part, int) else part for part in parts)
 
