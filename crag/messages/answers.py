@@ -62,8 +62,7 @@ def standing_text(trace: Trace) -> str:
     answer = trace.answer
     if answer is None or answer.abstained:
         return ""
-    cited = answer.citations[0] if answer.citations else None
-    where = cited and (cited.place or (f"p. {cited.page}" if cited.page else "the web"))
+    where = answer.citations[0].where if answer.citations else ""
     if answer.doubts:
         return f"{'; '.join(_doubt_text(each, trace) for each in answer.doubts)}{where and f' ({where})'}"
     sure = answer.confidence is not None and f"{answer.confidence:.0%} sure"
@@ -71,7 +70,7 @@ def standing_text(trace: Trace) -> str:
 
 
 def state_text(trace: Trace) -> str:
-    """A run's state and what it stands on: "Answered: p. 4, 82% sure", "Check this: nothing found names Oslo"."""
+    """A run's state and what it stands on: "Answered: page 4, 82% sure", "Check this: nothing found names Oslo"."""
     return ": ".join(filter(None, (STATES[trace.outcome], standing_text(trace))))
 
 

@@ -85,7 +85,7 @@ def test_under_an_answer_stand_its_sources_and_what_is_doubtful() -> None:
         "\n\n---\n\n"
         "[1] a \\[report\\].pdf, page 3  \n"
         "[2] **web** Moon, <https://example.org/a%20b>  \n"
-        "*Check this: nothing found supports 1 of 1 sentence: “So they say.”; nothing found names Madill (p. 3).*  \n"
+        "*Check this: nothing found supports 1 of 1 sentence: “So they say.”; nothing found names Madill (page 3).*  \n"
         f"*{NOTHING_SHOWN.capitalize()}: So they say.*  \n"
         "*The table on p. 3 says 70 \\[1\\].*  \n"
         "*Your documents give different values: 80 in a \\[report\\].pdf (2018) \\[1\\]; 90 in Moon \\[2\\].*"

@@ -16,19 +16,19 @@ SURE = Answer(text="It is so [1].", by="extractive", citations=(CITED,), confide
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, "Answered: p. 57, 83% sure"),
-        ({"confidence": None}, "Answered: p. 57"),
+        ({}, "Answered: page 57, 83% sure"),
+        ({"confidence": None}, "Answered: page 57"),
         ({"citations": (replace(CITED, place="slide 3"),)}, "Answered: slide 3, 83% sure"),
-        ({"citations": (WEB,)}, "From the web: the web, 83% sure"),
-        ({"citations": (CITED, WEB)}, "Answered: p. 57, 83% sure"),
-        ({"by": "outline", "confidence": None}, "Overview: p. 57"),
+        ({"citations": (WEB,)}, "From the web: 83% sure"),
+        ({"citations": (CITED, WEB)}, "Answered: page 57, 83% sure"),
+        ({"by": "outline", "confidence": None}, "Overview: page 57"),
         ({"by": "a model", "citations": ()}, "Answered: 83% sure"),
-        ({"confidence": 0.35, "doubts": ("unsure",)}, "Check this: only 35% sure (p. 57)"),
+        ({"confidence": 0.35, "doubts": ("unsure",)}, "Check this: only 35% sure (page 57)"),
         (
             {"unnamed": ("Oslo", "Bergen"), "doubts": ("unnamed",)},
-            "Check this: nothing found names Oslo or Bergen (p. 57)",
+            "Check this: nothing found names Oslo or Bergen (page 57)",
         ),
-        ({"doubts": ("weak",), "by": "outline"}, "Check this: the passages fit only in part (p. 57)"),
+        ({"doubts": ("weak",), "by": "outline"}, "Check this: the passages fit only in part (page 57)"),
         ({"abstained": True, "citations": (), "doubts": ("weak",)}, "Not found"),
     ],
 )
@@ -41,7 +41,7 @@ def test_a_row_of_another_year_and_documents_that_differ_are_to_be_checked() -> 
     other = Trace(
         question="What were the sales in 2018?", answer=replace(SURE, citations=(cited,), doubts=("no period",))
     )
-    assert standing_text(other) == "it is of 2019, and you asked for 2018 (p. 57)"
+    assert standing_text(other) == "it is of 2019, and you asked for 2018 (page 57)"
     values = (Reported(value="5", citation=1), Reported(value="6", citation=1))
     assert "documents give different" in standing_text(
         Trace(answer=replace(SURE, differing=values, doubts=("several",)))
@@ -53,4 +53,4 @@ def test_a_written_answer_that_nothing_found_supports_says_what_to_check() -> No
     wrong = SentenceCheck(sentence="It was 7.9 percent.", citations=(1,), supported=False, figures=(missing,))
     good = SentenceCheck(sentence="It is so.", citations=(1,), supported=True)
     written = Trace(answer=replace(SURE, by="a model", doubts=("unsupported",)), checks=(good, wrong))
-    assert standing_text(written) == "nothing found supports 1 of 2 sentences: 7.9 percent (p. 57)"
+    assert standing_text(written) == "nothing found supports 1 of 2 sentences: 7.9 percent (page 57)"

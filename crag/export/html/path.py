@@ -142,7 +142,8 @@ def _notes(trace: Trace) -> list[str]:
     for number, round in enumerate(trace.rounds[:-1]):
         if round.decision:
             retry = trace.rounds[number + 1].query
-            lines.append(f"Try {number + 1}: {decision_sentence(round.decision)} Searched again for “{retry}”.")
+            said = f"{VERDICTS[round.decision.action]}; {decision_sentence(round.decision, named=False)}"
+            lines.append(f"Try {number + 1}: {said} Searched again for “{retry}”.")
     if trace.cancelled:
         lines.append("Stopped by you.")
     return lines
