@@ -8,8 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crag.core.model_ids import Maker
-from crag.core.types import Action, Aggregation, Decision
-from crag.messages.wording import decision_sentence
 from crag.text.formats import format_score
 
 
@@ -60,17 +58,3 @@ def test_two_decimals_agree_with_the_verdict(score: float, limits: tuple[float, 
 def test_the_side_of_a_threshold_is_never_lost(score: float, percent: int) -> None:
     limit = percent / 100
     assert (float(format_score(score, limit)) < limit) == (score < limit)
-
-
-def test_sentences_agree_with_their_numbers() -> None:
-    decision = Decision(
-        action=Action.INCORRECT,
-        deciding_id="a",
-        score=0.1999,
-        upper=0.4,
-        lower=0.2,
-        aggregation=Aggregation.ANY,
-        graded=1,
-        unknown=0,
-    )
-    assert decision_sentence(decision) == "INCORRECT: the best passage fits 0.19, below 0.20."

@@ -149,12 +149,6 @@ def test_the_confidence_decides_whether_an_answer_is_given_and_marked(
     assert (answer.abstained, answer.low_confidence, answer.confidence) == (abstained, low, confidence)
 
 
-def test_a_sure_answer_from_an_ambiguous_retrieval_is_not_marked() -> None:
-    case = Case("balanced", [SOSO], confidence=0.9, changes={"confident_answer": 0.5})
-    assert case.trace.action is Action.AMBIGUOUS
-    assert case.trace.answer is not None and not case.trace.answer.low_confidence
-
-
 def test_stop_ends_the_run_at_the_next_grade() -> None:
     stop = threading.Event()
 
