@@ -177,8 +177,7 @@ def _conclude(trace: Trace, output: Output) -> None:
     """What the answer rests on: the action and its reason, the citations, and what no citation supports."""
     assert trace.answer is not None
     output.line()
-    state = plain(answers.state_text(trace))
-    output.line(output.paint(state, "amber" if trace.answer.low_confidence else "bold"))
+    output.line(output.paint(plain(answers.state_text(trace)), "amber" if trace.answer.low_confidence else "bold"))
     sentence = plain(wording.outcome_sentence(trace))
     if sentence:
         output.line(output.paint(sentence, "dim"))

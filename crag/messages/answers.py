@@ -44,7 +44,7 @@ _DOUBTS: dict[Doubt, str] = {
     "no answer": "the language model found no answer, and the closest passage is quoted",
     "not relevant": "no passage of your documents was judged to answer, and nothing from the web helps",
     "several": "several rows fit and give different values: name the segment, statement or period",
-    "other row": "the closest row is quoted, which may be another than you asked for",
+    "other row": "the closest match is quoted, which may be another than you asked for",
     "no figure": "you asked for a figure, and the quote has none",
     "opposite": "the quote says the opposite of a word of your question",
     "no period": "no table found has the period that you asked for",
@@ -89,8 +89,6 @@ def _doubt_text(doubt: Doubt, trace: Trace) -> str:
         case "no period" if (asked := _YEAR.findall(trace.meant)) and answer.citations:
             found = [each for each in _YEAR.findall(answer.citations[0].quote) if each not in asked]
             return f"it is of {found[0]}, and you asked for {asked[0]}" if found else _DOUBTS[doubt]
-        case "not relevant" if answer.lookup == "found":
-            return "no passage was judged to answer, and only a table row names what you asked for"
         case _:
             return _DOUBTS[doubt]
 

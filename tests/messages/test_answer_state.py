@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from crag.core.trace import Trace
-from crag.core.types import Answer, Citation, FigureCheck, Reported, SentenceCheck
+from crag.core.types import Answer, Citation, Reported
 from crag.messages.answers import standing_text, state_text
 
 CITED = Citation(number=1, strip_id="s", source_id="c", origin="internal", source="a.pdf", quote="q", page=57)
@@ -46,11 +46,3 @@ def test_a_row_of_another_year_and_documents_that_differ_are_to_be_checked() -> 
     assert "documents give different" in standing_text(
         Trace(answer=replace(SURE, differing=values, doubts=("several",)))
     )
-
-
-def test_a_written_answer_that_nothing_found_supports_says_what_to_check() -> None:
-    missing = FigureCheck(start=7, end=18, text="7.9 percent", kind="number", state="missing")
-    wrong = SentenceCheck(sentence="It was 7.9 percent.", citations=(1,), supported=False, figures=(missing,))
-    good = SentenceCheck(sentence="It is so.", citations=(1,), supported=True)
-    written = Trace(answer=replace(SURE, by="a model", doubts=("unsupported",)), checks=(good, wrong))
-    assert standing_text(written) == "nothing found supports 1 of 2 sentences: 7.9 percent (page 57)"

@@ -129,12 +129,6 @@ def test_three_way_cuts_the_graded_text() -> None:
     assert len(case.evaluator.graded[0][1]) == 2000
 
 
-def test_low_confidence_is_said_after_a_loop_that_found_nothing() -> None:
-    case = Case("loop", [GOOD], joint=0.1)
-    assert case.trace.answer is not None
-    assert case.trace.answer.low_confidence and not case.trace.answer.abstained
-
-
 @pytest.mark.parametrize(
     ("confidence", "abstained", "low"),
     [(None, False, False), (0.1, True, True), (0.2, False, True), (0.49, False, True), (0.5, False, False)],
