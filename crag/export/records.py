@@ -23,6 +23,7 @@ from crag.core.types import (
     Call,
     Citation,
     Decision,
+    Doubt,
     Grade,
     OutputMode,
     Reported,
@@ -299,6 +300,7 @@ class Outcome(Record):
     sentence: str = Field(description="Why that action, and what the answer rests on.")
     answered_by: str | None = Field(description="extractive, or the model that wrote the answer.")
     state: AnswerState | None = Field(description="How far one can rely on the answer; null where there is none.")
+    doubts: tuple[Doubt, ...] = Field(description="What is to be checked of the answer, what weighs most first.")
     standing: str = Field(description="Where the answer stands and how sure it is, or what is to be checked of it.")
     confidence: float | None = Field(
         description="How likely the answer is right, 0..1, of an abstention what was held back; null where not known."
@@ -312,7 +314,7 @@ class Outcome(Record):
 def describe_outcome(trace: Trace) -> dict[str, Any]:
     """The fields of `Outcome`."""
     answer = trace.answer
-    no_answer = {"state": None, "confidence": None, "unnamed": ()}
+    no_answer = {"state": None, "doubts": (), "confidence": None, "unnamed": ()}
     return {
         **shared(trace, Outcome),
         "asked_as": trace.standalone or None,

@@ -27,8 +27,9 @@ def panel(trace: Trace, *, web: bool | None = None, live: bool = True) -> Html:
 
 
 def _near(near: Near, *, live: bool) -> Html:
+    box = h.button("pick", data_pick=f"chunk:{near.chunk_id}") if live else h.div("pick")
     place = h.span("small")[f"{near.where} {excerpt(near.source, _NAME)}"]
-    return h.fragment(h.h3["Closest passage"], _clicked(f"chunk:{near.chunk_id}", live=live)[near.quote, place])
+    return h.fragment(h.h3["Closest passage"], box[near.quote, place])
 
 
 def _web(trace: Trace, guidance: Guidance, *, on: bool, live: bool) -> Html:
@@ -37,7 +38,3 @@ def _web(trace: Trace, guidance: Guidance, *, on: bool, live: bool) -> Html:
         h.p("small")[web_text(trace, on=on), " ", h.span("query")[guidance.query]],
         h.p[h.button("pick", data_pick="web:")["Search the web for this"]] if offered else "",
     )
-
-
-def _clicked(pick: str, *, live: bool) -> h.Tag:
-    return h.button("pick", data_pick=pick) if live else h.div("pick")
