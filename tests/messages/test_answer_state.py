@@ -19,7 +19,6 @@ SURE = Answer(text="It is so [1].", by="extractive", citations=(CITED,), confide
         ({}, "Answered: page 57, 83% sure"),
         ({"citations": (replace(CITED, place="slide 3"),)}, "Answered: slide 3, 83% sure"),
         ({"citations": (WEB,)}, "From the web: 83% sure"),
-        ({"citations": (CITED, WEB)}, "Answered: page 57, 83% sure"),
         ({"by": "outline", "confidence": None}, "Overview: page 57"),
         ({"confidence": 0.35, "doubts": ("unsure",)}, "Check this: only 35% sure (page 57)"),
         (

@@ -9,9 +9,6 @@ from crag.export.html.elements import Html
 from crag.export.html.safe_text import excerpt
 from crag.messages.answers import nearest_sentence, web_text
 
-_NAME = 120
-"""Characters that are shown of a name."""
-
 
 def panel(trace: Trace, *, web: bool | None = None, live: bool = True) -> Html:
     """The help of a run; nothing where there is none. `live`: what can be clicked is a button.
@@ -28,7 +25,7 @@ def panel(trace: Trace, *, web: bool | None = None, live: bool = True) -> Html:
 
 def _near(near: Near, *, live: bool) -> Html:
     box = h.button("pick", data_pick=f"chunk:{near.chunk_id}") if live else h.div("pick")
-    place = h.span("small")[f"{near.where} {excerpt(near.source, _NAME)}"]
+    place = h.span("small")[f"{near.where} {excerpt(near.source, 120)}"]
     return h.fragment(h.h3["Closest passage"], box[near.quote, place])
 
 
