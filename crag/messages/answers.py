@@ -65,7 +65,7 @@ def standing_text(trace: Trace) -> str:
     where = answer.citations[0].where if answer.citations else ""
     if answer.doubts:
         return f"{'; '.join(_doubt_text(each, trace) for each in answer.doubts)}{where and f' ({where})'}"
-    sure = answer.confidence is not None and f"{answer.confidence:.0%} sure"
+    sure = "" if answer.confidence is None else f"{answer.confidence:.0%} sure"
     return ", ".join(filter(None, (where, sure)))
 
 

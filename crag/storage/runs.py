@@ -14,7 +14,7 @@ from crag.core.errors import NotFoundError, StorageError
 from crag.core.events import Event, events_from_jsonl, events_to_jsonl
 from crag.core.protocols import OWN
 from crag.core.runfacts import DaySpending
-from crag.core.trace import Trace
+from crag.core.trace import Outcome, Trace
 from crag.storage import tracks
 from crag.storage.conversations import delete_empty
 from crag.storage.database import Database
@@ -45,7 +45,7 @@ class RunSummary:
     seconds: float
     via: str = ""
     conversation: str = ""
-    outcome: str = ""
+    outcome: Outcome = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

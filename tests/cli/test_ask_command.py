@@ -84,9 +84,9 @@ def test_the_words_that_answer_are_printed_first_and_are_in_the_record(library: 
     assert off.out.splitlines()[0] == sentence
 
 
-def test_a_name_that_nothing_has_is_told_first(library: Path) -> None:
+def test_a_name_that_nothing_has_is_told(library: Path) -> None:
     ran = crag("ask", "Who is the mayor of Springfield?", "--library", library, "--strategy", "plain-rag")
-    assert ran.out.splitlines()[0] == "Nothing found names Springfield."
+    assert "Check this: nothing found names Springfield" in ran.out
 
 
 def test_settings_given_by_name_and_by_set_are_the_ones_used(library: Path, sample: Sample) -> None:

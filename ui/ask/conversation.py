@@ -213,8 +213,8 @@ def _history(session: Session) -> None:
 
 
 def _asked(run: RunSummary, here: bool) -> Html:
-    sign = SIGNS.get(run.outcome, "·")  # type: ignore[call-overload]
-    parts = (STATES.get(run.outcome, ""), run.strategy, words.ago(run.started_at), origin_text(run.via))
+    sign = SIGNS.get(run.outcome, "·")
+    parts = (STATES[run.outcome], run.strategy, words.ago(run.started_at), origin_text(run.via))
     button = h.button(
         data_pick=f"run:{run.run_id}", title=", ".join(filter(None, parts)), aria_current="true" if here else None
     )

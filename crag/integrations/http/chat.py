@@ -239,9 +239,8 @@ def finish_of(trace: Trace) -> FinishReason:
 def _warnings(trace: Trace) -> list[str]:
     said = [f"{failure_sentence(each, name_in_sentence)} {each.remedy}" for each in trace.failures if not each.fatal]
     if answer := trace.answer:
-        said += [f"{state_text(trace)}."] if answer.doubts and not answer.abstained else []
-        said += remark_sentences(answer)
-        said += conflict_sentences(answer)
+        said += [*remark_sentences(answer), *conflict_sentences(answer)]
+        said += [f"{state_text(trace)}."] if answer.state == "check" else []
     return said
 
 

@@ -133,7 +133,7 @@ def test_an_abstention_is_an_honest_sentence(client: httpx.Client) -> None:
     found = post(client, ASKED, crag={"settings": {"min_answer_score": 1.0, "short_answer": 1.0}})
     [choice] = found["choices"]
     assert choice["finish_reason"] == "stop"
-    assert choice["message"]["content"].startswith("Your documents do not say")
+    assert choice["message"]["content"].startswith("No passage of your documents says it.")
     assert found["crag"]["state"] == "not found"
     assert found["crag"]["citations"] == []
 
