@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from crag.core.model_ids import maker, name_in_sentence
 from crag.core.trace import Outcome, Trace
@@ -46,9 +47,9 @@ _UNFINISHED = re.compile(r"(?<!\s)\s*+\[[\d,;\s]{0,20}$")
 """A mark that is still being written."""
 
 
-def state_chip(outcome: Outcome) -> Html:
-    """How a run ended, in a line of text: whether one can rely on its answer."""
-    return h.span(_CHIPS.get(outcome, "tag"))[f"{SIGNS.get(outcome, '')} {STATES[outcome]}".strip()]
+def state_chip(outcome: Outcome) -> Html | Literal[""]:
+    """How a run ended, in a line of text: whether one can rely on its answer. Nothing while it goes on."""
+    return outcome and h.span(_CHIPS.get(outcome, "tag"))[f"{SIGNS.get(outcome, '')} {STATES[outcome]}".strip()]
 
 
 def question(trace: Trace, *, announced: bool = False) -> Html:

@@ -160,7 +160,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
         marks.stale_why(chunk, view.stale),
         _facts(grade, strips, view),
         h.div("facts")[
-            h.span[f"similarity {found.similarity:.3f} (for ranking only)"],
+            h.span[f"similarity {found.similarity:.2f} (for ranking only)"],
             h.span[f"indexed with: {excerpt(chunk.context, 120)}"] if chunk.context else "",
             h.span["from another store"]
             if chunk.elsewhere
