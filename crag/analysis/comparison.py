@@ -22,7 +22,7 @@ Places = tuple[int, ...]
 Key = TypeVar("Key", bound=Hashable)
 Kind = Literal["chunk", "page", "strip", "source", "sentence"]
 
-HANDED = "evidence handed over"
+HANDED = "handed over"
 """How a run ended that another program answers."""
 ALONE = "evidence alone"
 """What is said of an answer where another program writes it."""
@@ -119,7 +119,8 @@ def figures(traces: Sequence[Trace], prices: Prices = PRICES) -> tuple[Figure, .
 
     forced = any(trace.decision and trace.decision.instead_of for trace in traces)
     return (
-        figure("action", "Action", lambda run: run.trace.action),
+        figure("answer", "Answer", lambda run: run.trace.outcome or None),
+        figure("action", "Documents", lambda run: run.trace.action),
         *([figure("scores_say", "The scores say", _scores_say)] if forced else []),
         figure("score", "Score that decided", lambda run: run.trace.decision.score if run.trace.decision else None),
         figure("retrievals", "Searches of the library", lambda run: len(run.trace.rounds)),
@@ -128,7 +129,6 @@ def figures(traces: Sequence[Trace], prices: Prices = PRICES) -> tuple[Figure, .
         figure("searches", "Web searches", lambda run: len(run.trace.searches)),
         figure("pages_used", "Web pages used", lambda run: _count(run, WebPage)),
         figure("words", "Words kept", lambda run: sum(count_words(strip.text) for strip in run.kept)),
-        figure("answer", "Answer", _describe_end),
         *([figure("short", "Short answer", _short)] if any(run.answer and run.answer.brief for run in traces) else []),
         figure("sources", "Sources cited", lambda run: _of_answer(run, len(run.cited))),
         figure("sentences", "Sentences", lambda run: _of_answer(run, len(run.said))),
@@ -158,20 +158,6 @@ def _scores_say(run: Side) -> Value:
 
 def _count(run: Side, kind: type) -> int:
     return sum(1 for key in run.used if isinstance(run.sources[key], kind))
-
-
-def _describe_end(run: Side) -> Value:
-    """How the run ended, in a word or two; None while it runs."""
-    trace = run.trace
-    if trace.answer is not None:
-        if trace.answer.abstained:
-            return "none found"
-        return "low confidence" if trace.answer.low_confidence else "given"
-    if trace.handed_over:
-        return HANDED
-    if trace.cancelled:
-        return "stopped"
-    return "failed" if trace.failure else None
 
 
 def _of_answer(run: Side, number: int) -> Value:

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 from typer import Argument, Option
 
 from crag.cli.options import Part, Providers, Run, interruptible
-from crag.cli.output import Colour, Output, plain, strip_controls
+from crag.cli.output import Output, plain, strip_controls
 from crag.core import events as ev
 from crag.core.errors import PROGRAM, CancelledError, CragError, EmptyLibraryError
-from crag.core.events import Guidance
 from crag.core.model_ids import about
 from crag.core.protocols import RunRequest, SearchQuery
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action, Answer, Chunk, Citation, Grade, InjectionSpan, SentenceCheck
+from crag.core.types import Answer, Chunk, Citation, Grade, InjectionSpan, SentenceCheck
 from crag.evaluation.trigger import verdict
 from crag.export import markdown
 from crag.export.records import EventRecord, HitRecord, RunRecord
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 _QUOTE = 160
 _EXCERPT = 240
 _Question = Annotated[str, Argument(metavar="QUESTION")]
-
-_COLOURS: dict[Action, Colour] = {Action.CORRECT: "blue", Action.AMBIGUOUS: "amber", Action.INCORRECT: "red"}
 
 
 def search(
@@ -126,9 +123,6 @@ def ask(
 
 def _answer(answer: Answer, output: Output) -> None:
     """The answer to standard output: the words that answer, then the sentences."""
-    unnamed = plain(wording.unnamed_sentence(answer.unnamed))
-    if unnamed and not answer.abstained:
-        output.line(output.paint(unnamed, "amber"))
     if answer.places:
         marks = "".join(f"[{each}]" for each in dict.fromkeys(each.citation for each in answer.places))
         output.line(f"{output.paint(plain(answers.brief_text(answer)), 'bold')} {marks}")
@@ -183,25 +177,23 @@ def _conclude(trace: Trace, output: Output) -> None:
     """What the answer rests on: the action and its reason, the citations, and what no citation supports."""
     assert trace.answer is not None
     output.line()
+    output.line(output.paint(plain(answers.state_text(trace)), "amber" if trace.answer.low_confidence else "bold"))
     sentence = plain(wording.outcome_sentence(trace))
     if sentence:
-        output.line(output.paint(sentence, _COLOURS[trace.action] if trace.action else "dim"))
-    said = plain("; ".join(filter(None, (answers.confidence_text(trace), answers.weakness_text(trace)))))
-    if said and not trace.answer.abstained:
-        output.line(output.paint(said, "amber" if trace.answer.low_confidence else "dim"))
-    for remark in trace.answer.remarks:
-        output.line(output.paint(wording.remark_sentence(remark), "amber"))
+        output.line(output.paint(sentence, "dim"))
+    for remark in wording.remark_sentences(trace.answer):
+        output.line(output.paint(remark, "amber"))
     for citation in trace.answer.citations:
         how = f" ({said})" if (said := wording.recognised_text(citation.recognised)) else ""
         output.line(f"[{citation.number}] {output.paint(_place(citation), 'bold')}{how}")
         output.line(f"    “{_shorten(citation.quote, _QUOTE)}”")
     if trace.guidance is not None:
-        _guide(trace, trace.guidance, output)
+        web = f"{answers.web_text(trace, on=trace.guidance.web)} {trace.guidance.query}"
+        for said in filter(None, (answers.nearest_sentence(trace), web)):
+            output.line(plain(said))
     known = {citation.number for citation in trace.answer.citations}
     for check in trace.checks:
         _print_check(check, known, output)
-    for said in answers.figures_sentences(trace.checks):
-        output.line(output.paint(f"{plain(said)}.", "amber"))
 
 
 def _print_check(check: SentenceCheck, known: set[int], output: Output) -> None:
@@ -216,18 +208,6 @@ def _print_check(check: SentenceCheck, known: set[int], output: Output) -> None:
         output.line(f"Supported: {sentence}")
     if objection:
         output.line(output.paint(f"    but {objection}", "amber"))
-
-
-def _guide(trace: Trace, guidance: Guidance, output: Output) -> None:
-    """What helps on where there is no answer."""
-    limits = trace.decision or trace.run_settings
-    if (head := answers.near_text(trace)) and guidance.near:
-        output.line(output.paint(f"{head}:", "bold"))
-        for each in guidance.near:
-            against = answers.against_text(each.score, limits.upper, limits.lower)
-            output.line(f"    {plain(f'{each.source}, {each.where}, {against}: “{each.quote}”')}")
-    output.line(output.paint("The web:", "bold"))
-    output.line(f"    {plain(f'{answers.web_text(trace, on=guidance.web)} {guidance.query}')}")
 
 
 def _place(citation: Citation) -> str:

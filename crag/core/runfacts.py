@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
-from crag.core.trace import Trace
-from crag.core.types import Action, Call, Chunk
+from crag.core.trace import Outcome, Trace
+from crag.core.types import Action, AnswerState, Call, Chunk
 
-Outcome = Literal["answered", "no answer", "handed over", "failed", "stopped"]
 HERE = "this machine"
 """Where something failed that no provider was asked for."""
 
@@ -66,13 +65,13 @@ class RunFacts:
         is cited: a row of a table may be quoted under it.
         """
         incorrect = self.action == Action.INCORRECT and not self.cited
-        return self._of_all and (incorrect or self.outcome == "no answer")
+        return self._of_all and (incorrect or self.outcome in ("not found", "no answer"))
 
     @property
     def covered(self) -> bool:
         """Whether all documents were asked and answered: the answer cites one, or graded evidence was handed over."""
         handed = self.outcome == "handed over" and self.action in (Action.CORRECT, Action.AMBIGUOUS)
-        answered = self.outcome == "answered" and bool(self.cited) and self.action != ""
+        answered = self.outcome in get_args(AnswerState) and bool(self.cited) and self.action != ""
         return self._of_all and (handed or answered)
 
     @property
@@ -126,7 +125,7 @@ def figures_of(trace: Trace) -> RunFacts:
         strategy=trace.strategy,
         via=trace.via,
         action=trace.action.value if trace.action else "",
-        outcome=_outcome(trace),
+        outcome=trace.outcome,
         evaluator=graders.most_common(1)[0][0] if graders else "",
         scope="" if trace.scope is None else ", ".join((*trace.scope.documents, *trace.scope.tags)),
         best=max(scores, default=None),
@@ -153,16 +152,6 @@ def _list_cited(trace: Trace) -> tuple[str, ...]:
     found = (sources.get(citation.source_id) for citation in trace.answer.citations)
     chunks = (each for each in found if isinstance(each, Chunk) and not each.elsewhere)
     return tuple(dict.fromkeys(chunk.document_id for chunk in chunks))
-
-
-def _outcome(trace: Trace) -> Outcome:
-    if trace.cancelled:
-        return "stopped"
-    if trace.failure is not None:
-        return "failed"
-    if trace.handed_over:
-        return "handed over"
-    return "answered" if trace.answer is not None and not trace.answer.abstained else "no answer"
 
 
 def sum_by_model(calls: Iterable[Call], day: str = "") -> tuple[DaySpending, ...]:

@@ -215,8 +215,7 @@ class Settings(BaseModel):
     """A quoted answer with a lower confidence is not given; the nearest passages are shown instead. Set to 0 to always
     give it."""
     confident_answer: float = setting(0.0, "Confident answer from", Range(0, 1, step=0.01), group="answer")
-    """A quoted answer with a lower confidence is marked as low confidence. Set to 0 to let the strips' scores
-    decide."""
+    """A quoted answer with a lower confidence is to be checked. Set to 0 to let the strips' scores decide."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Settings:

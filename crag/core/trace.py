@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, assert_never
+from typing import Any, Literal, assert_never
 
 from pydantic import TypeAdapter
 
@@ -15,6 +15,7 @@ from crag.core.settings import Settings
 from crag.core.types import (
     Action,
     Answer,
+    AnswerState,
     Call,
     Chunk,
     Citation,
@@ -31,6 +32,9 @@ from crag.core.types import (
     Unread,
     WebPage,
 )
+
+Outcome = Literal["", AnswerState, "no answer", "handed over", "failed", "stopped"]
+"""How a run ended: its answer's state, where it has one; empty while it goes on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,6 +288,17 @@ class Trace:
         worked = self.answer.calculation
         said = worked.result if worked else self.answer.short.text if self.answer.short else self.answer.text
         return Exchange(question=self.meant, answer="" if self.answer.abstained else said, run_id=self.run_id)
+
+    @property
+    def outcome(self) -> Outcome:
+        """How it ended, or what is known so far."""
+        if self.cancelled:
+            return "stopped"
+        if self.failure is not None:
+            return "failed"
+        if self.handed_over:
+            return "handed over"
+        return self.answer.state if self.answer else "no answer" if self.finished else ""
 
     @property
     def handed_over(self) -> bool:

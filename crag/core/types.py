@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Literal
+from typing import Annotated, Final, Literal, get_args
+
+from pydantic import AliasChoices, BeforeValidator, Field
 
 from crag.core.documents import INDEXED_AS as INDEXED_AS
 from crag.core.documents import Calculation as Calculation
@@ -104,7 +106,8 @@ class Grade:
     Exactly one of `score` and `error` is set. `instead_of`: the evaluator that was to grade it, and `why` how that
     failed. Both `error` and `why` are sentences, or what is said of `who`, the id of a model. `failed_before`: so
     many times it had failed when it was given up for this run; 0 where it was asked. `fault`: what kind of failure it
-    was (`crag.core.errors.Reason`), where that is known.
+    was (`crag.core.errors.Reason`), where that is known. `by_meaning`: the evaluator does not read the language, so it
+    judged by closeness in meaning, which says less.
     """
 
     passage_id: str
@@ -119,6 +122,7 @@ class Grade:
     who: str = ""
     failed_before: int = 0
     fault: Reason | Literal[""] = ""
+    by_meaning: bool = False
 
     def __post_init__(self) -> None:
         if (self.score is None) == (self.error is None):
@@ -308,12 +312,13 @@ class Reported:
     dated: str = ""
 
 
-LookupOutcome = Literal["found", "several", "no item", "other row", "no figure", "opposite", "no period", "empty"]
+Unmet = Literal["several", "other row", "no figure", "opposite", "no period", "empty"]
+LookupOutcome = Literal["found", "no item", Unmet]
 """How a look-up in the retrieved tables ended: with one cell; with several that do not agree; without a row that means
 what is asked for, and what is quoted is prose, another row, without any figure, or has the opposite of a word of the
 question; with such rows, of which none has the period; with a form's field that has no value."""
-UNMET: Final = frozenset[LookupOutcome](("several", "other row", "no figure", "opposite", "no period", "empty"))
-"""Those after which an answer is of low confidence, whatever its grades."""
+UNMET: Final = frozenset[Unmet](get_args(Unmet))
+"""Those after which an answer is to be checked, whatever its grades."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,11 +342,23 @@ which one copy is kept), is in another language than the question, or said that 
 all the same."""
 
 
+AnswerState = Literal["answered", "web", "check", "not found", "overview"]
+"""How far one can rely on an answer. web: all that it cites is from the web. check: its `doubts` are to be checked.
+overview: it is of whole documents."""
+Doubt = Literal[
+    "unsupported", "no answer", "unnamed", "not relevant", Unmet, "contradicts", "unsure", "not graded", "weak"
+]
+"""What is to be checked of an answer. unsupported: nothing found supports a sentence. no answer: a quote stands in for
+the model's. not relevant: no passage was judged to answer. contradicts: a table gives another amount. unsure: its
+confidence is under the limit. not graded: what it rests on has no score. weak: that is below the upper threshold."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """`text` holds citation marks like [1]. `by` names what wrote it: `extractive` or a model.
+    """`text` holds citation marks like [1]. `by` names what wrote it: `extractive`, `outline` or a model.
 
-    An abstaining answer says so in `text` and cites nothing. `instead_of`: the model that was to write it. `short`:
+    An abstaining answer says so in `text` and cites nothing. `doubts`: what is to be checked, what weighs most first;
+    of an abstaining one why nothing was good enough. `instead_of`: the model that was to write it. `short`:
     the words of a quoted sentence that answer, where that is sure enough. `unnamed`: what the question names and
     nothing that was found does. `differing`: what each document gives for the cell that is asked for, where they give
     different values. `remarks`: what is to be said of the reply of the model that wrote it. `lookup`: how the look-up
@@ -355,7 +372,12 @@ class Answer:
     by: str
     citations: tuple[Citation, ...] = ()
     abstained: bool = False
-    low_confidence: bool = False
+    doubts: Annotated[
+        tuple[Doubt, ...],
+        # Records of earlier builds say `low_confidence` alone.
+        Field(validation_alias=AliasChoices("doubts", "low_confidence")),
+        BeforeValidator(lambda given: ("weak",) * given if isinstance(given, bool) else given),
+    ] = ()
     instead_of: str = ""
     short: ShortAnswer | None = None
     unnamed: tuple[str, ...] = ()
@@ -365,6 +387,22 @@ class Answer:
     contradicts: Reported | None = None
     confidence: float | None = None
     calculation: Calculation | None = None
+
+    @property
+    def state(self) -> AnswerState:
+        """How far one can rely on it."""
+        if self.abstained:
+            return "not found"
+        if self.doubts:
+            return "check"
+        if self.by == "outline":
+            return "overview"
+        return "web" if {each.origin for each in self.citations} == {"external"} else "answered"
+
+    @property
+    def low_confidence(self) -> bool:
+        """Whether one can't rely on it."""
+        return self.state in ("check", "not found")
 
     @property
     def places(self) -> tuple[ShortAnswer, ...]:

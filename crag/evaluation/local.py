@@ -369,7 +369,10 @@ class LocalEvaluator:
             score, reason = 0.0, "no words to read"
             if read.reading:
                 score, reason = probability(read.odds), _reason(read.reading, read.look, text)
-            yield Grade(passage_id=passage.id, score=score, reason=reason, evaluator=self.id, seconds=seconds)
+            apart = read.look is not None and read.look.layer == "meaning"
+            yield Grade(
+                passage_id=passage.id, score=score, reason=reason, evaluator=self.id, seconds=seconds, by_meaning=apart
+            )
 
     def _failed(self, passage_id: str, error: str, started: float) -> Grade:
         seconds = time.perf_counter() - started

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from urllib.parse import quote, urlsplit
 
 from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Trace
-from crag.core.types import Answer, Chunk, Citation, SentenceCheck, Strip, WebPage
+from crag.core.types import Answer, Chunk, Citation, Strip, WebPage
+from crag.export.quoted_rows import QuotedRows, find_rows
 from crag.generation.citations import MARK, locate_checks
 from crag.generation.places import Place
 from crag.messages.answers import (
@@ -17,16 +18,16 @@ from crag.messages.answers import (
     flag_text,
     footnote_notes,
     handed_sentence,
-    low_confidence_sentence,
     marks_text,
+    nearest_sentence,
     origin_text,
+    state_text,
 )
 from crag.messages.wording import (
     context_text,
     failure_sentence,
     outcome_sentence,
     scope_text,
-    unnamed_sentence,
     weighed_sentence,
 )
 from crag.text.addresses import ADDRESS, JOINER, UNFINISHED, break_addresses
@@ -62,7 +63,8 @@ def turn(trace: Trace, label: str = "") -> str:
     `label` stands before the footnotes' numbers, so that those of several runs stay apart.
     """
     blocks = [f"## {escape_markdown(trace.question)}", *_about(trace), *_answer(trace, label)]
-    said = (low_confidence_sentence(trace), outcome_sentence(trace), weighed_sentence(trace))
+    state = trace.answer and f"{state_text(trace)}."
+    said = (nearest_sentence(trace), state, outcome_sentence(trace), weighed_sentence(trace))
     blocks += [f"*{escape_markdown(each)}*" for each in said if each]
     if trace.answer and trace.answer.citations:
         blocks.append("\n".join(_footnote(citation, label) for citation in trace.answer.citations))
@@ -94,7 +96,7 @@ def _answer(trace: Trace, label: str) -> list[str]:
     marks = "".join(f"[^{label}{each}]" for each in dict.fromkeys(each.citation for each in answer.places))
     blocks = [f"**{escape_markdown(brief_text(answer))}**{marks}"] if answer.places else []
     against = [_paragraph(said, known, label) for said in conflict_sentences(answer)]
-    return [*blocks, *_paragraphs(answer, trace.checks, known, label), *against]
+    return [*blocks, *_paragraphs(trace, answer, known, label), *against]
 
 
 def _handed(trace: Trace) -> list[str]:
@@ -109,16 +111,37 @@ def _handed(trace: Trace) -> list[str]:
     return ["\n".join(lines)] if lines else []
 
 
-def _paragraphs(answer: Answer, checks: Sequence[SentenceCheck], known: set[int], label: str) -> list[str]:
-    """The answer's text, with what is wrong with a sentence said behind it and each mark a footnote."""
-    whole = UNSEEN.sub(" ", answer.text)
+def _paragraphs(trace: Trace, answer: Answer, known: set[int], label: str) -> list[str]:
+    """The answer's text: what is wrong with a sentence is said behind it, each mark is a footnote, rows are tables."""
+    whole, rows = UNSEEN.sub(" ", answer.text), find_rows(trace)
+    edits = [(each.start, each.end, f"\n\n\x03{place}\n\n") for place, each in enumerate(rows)]
+    for _, end, check in locate_checks(whole, trace.checks):
+        if flag := flag_text(check, known):
+            edits.append((end, end, f"\x01{flag}\x02"))
     pieces, at = [], 0
-    for _, end, check in locate_checks(whole, checks):
-        flag = flag_text(check, known)
-        pieces += [whole[at:end], f"\x01{flag}\x02" if flag else ""]
-        at = end
-    text = "".join([*pieces, whole[at:]])
-    return [said for part in re.split(r"\n\s*\n", text) if (said := _paragraph(part, known, label))]
+    for start, end, said in sorted(edits):
+        if start >= at:
+            pieces += [whole[at:start], said]
+            at = end
+    blocks = []
+    for part in re.split(r"\n\s*\n", "".join([*pieces, whole[at:]])):
+        if part.startswith("\x03"):
+            blocks.append(_table(rows[int(part[1:])], answer, label))
+        elif said := _paragraph(part, known, label):
+            blocks.append(said)
+    return blocks
+
+
+def _table(found: QuotedRows, answer: Answer, label: str) -> str:
+    """Quoted rows as a table with their columns' names, the cells that answer bold; the first row has the footnote."""
+    lines = [[found.about, *found.names], ["---", *("---:" for _ in found.names)]]
+    mark = f"[^{label}{found.citation.number}]"
+    for name, cells in found.lines(answer):
+        drawn = [f"**{escape_markdown(cell)}**" if answers else escape_markdown(cell) for cell, answers in cells]
+        lines.append([f"{escape_markdown(name)}{mark}", *drawn])
+        mark = ""
+    lines[0] = [escape_markdown(each) for each in lines[0]]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _paragraph(text: str, known: set[int], label: str) -> str:
@@ -226,7 +249,7 @@ def opening(answer: Answer) -> str:
 def closing(trace: Trace) -> str:
     """What stands under an answer: its sources by their numbers, and what is doubtful of it. Empty for neither."""
     answer = trace.answer
-    if answer is None or answer.abstained:
+    if answer is None:
         return ""
     lines = [f"[{each.number}] {place(each)}" for each in answer.citations]
     lines += [f"*{escape_markdown(said)}*" for said in doubt_sentences(trace)]
@@ -246,7 +269,8 @@ def doubt_sentences(trace: Trace) -> list[str]:
     if answer is None:
         return []
     said = [failure_sentence(each, name_in_sentence) for each in trace.failures if each.instead == "quotes"]
-    said += filter(None, (unnamed_sentence(answer.unnamed), low_confidence_sentence(trace)))
+    state = f"{state_text(trace)}." if answer.state == "check" else ""
+    said += filter(None, (nearest_sentence(trace), state))
     known = {each.number for each in answer.citations}
     for check in trace.checks:
         if flag := flag_text(check, known) or marks_text(check):

@@ -18,10 +18,12 @@ from crag.core.trace import Approval, Rewrite, Round, Search, StepRecord, Trace
 from crag.core.types import (
     Action,
     Answer,
+    AnswerState,
     Calculation,
     Call,
     Citation,
     Decision,
+    Doubt,
     Grade,
     OutputMode,
     Reported,
@@ -35,8 +37,8 @@ from crag.core.types import (
 from crag.messages.answers import (
     calculation_text,
     check_sentence,
-    figures_sentences,
     objection_sentence,
+    standing_text,
 )
 from crag.messages.wording import (
     decision_sentence,
@@ -297,13 +299,13 @@ class Outcome(Record):
     action: Action | None = Field(description="What the grades led to; null where nothing was graded.")
     sentence: str = Field(description="Why that action, and what the answer rests on.")
     answered_by: str | None = Field(description="extractive, or the model that wrote the answer.")
-    abstained: bool | None = Field(description="True: nothing that was found is good enough to answer from.")
-    low_confidence: bool | None
+    state: AnswerState | None = Field(description="How far one can rely on the answer; null where there is none.")
+    doubts: tuple[Doubt, ...] = Field(description="What is to be checked of the answer, what weighs most first.")
+    standing: str = Field(description="Where the answer stands and how sure it is, or what is to be checked of it.")
     confidence: float | None = Field(
         description="How likely the answer is right, 0..1, of an abstention what was held back; null where not known."
     )
     unnamed: tuple[str, ...] = Field(description="Names in the question that nothing found contains.")
-    figure_remarks: list[str]
     faithfulness: float | None = Field(
         description="Share of the answer's sentences that their sources support; null where none was checked."
     )
@@ -312,14 +314,14 @@ class Outcome(Record):
 def describe_outcome(trace: Trace) -> dict[str, Any]:
     """The fields of `Outcome`."""
     answer = trace.answer
-    no_answer = {"abstained": None, "low_confidence": None, "confidence": None, "unnamed": ()}
+    no_answer = {"state": None, "doubts": (), "confidence": None, "unnamed": ()}
     return {
         **shared(trace, Outcome),
         "asked_as": trace.standalone or None,
         "sentence": outcome_sentence(trace),
+        "standing": standing_text(trace),
         "answered_by": answer.by if answer else None,
         **(shared(answer, Outcome) if answer else no_answer),
-        "figure_remarks": figures_sentences(trace.checks),
     }
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, Citation, FromWeb, Rect, SentenceCheck, Strip, WebPage
-from crag.text.formats import format_score
+from crag.core.types import Answer, Chunk, Citation, Doubt, FromWeb, Rect, SentenceCheck, Strip, WebPage
 from crag.text.sentences import STOPS, sentences
 
 MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
@@ -198,32 +196,19 @@ def usable_of(knowledge: Sequence[Strip]) -> tuple[list[Strip], float | None]:
 
 
 def abstention(
-    best: float | None,
     sources: dict[str, Chunk | WebPage],
-    settings: Settings,
     by: str,
     reason: str = "",
     unnamed: tuple[str, ...] = (),
     confidence: float | None = None,
 ) -> Answer:
-    """Says where was looked and why nothing is answered: `best` is the best score of all, None where there was none.
+    """Says in a sentence why nothing is answered: a `reason`, or that no passage says it.
 
     `unnamed`: what the question names and nothing found does, which is then the reason. `confidence`: of an answer that
     is not given for being too low.
     """
     searched = any(isinstance(source, WebPage) for source in sources.values())
-    where = "Neither your documents nor the web pages found say" if searched else "Your documents do not say"
-    if confidence is not None:
-        where = "Not found in your documents or on the web pages found" if searched else "Not found in your documents"
-        least = format_score(settings.min_answer_confidence)
-        said = format_score(confidence, settings.min_answer_confidence)
-        reason = f"the likeliest answer has a confidence of {said}, under the minimum answer confidence of {least}"
-    elif unnamed:
-        reason = f"nothing found names {' or '.join(unnamed)}"
-    elif best is None:
-        reason = reason or "no passage was relevant enough to answer from"
-    elif best < settings.min_answer_score:
-        scored = format_score(best, settings.min_answer_score)
-        reason = f"the best strip scored {scored}, under the minimum answer score of {settings.min_answer_score:.2f}"
-    text = f"{where}: {reason}."
-    return Answer(text=text, by=by, abstained=True, low_confidence=True, unnamed=unnamed, confidence=confidence)
+    doubt: Doubt = "unnamed" if unnamed else "no answer" if reason else "weak"
+    reason = f"Nothing found names {' or '.join(unnamed)}." if unnamed else reason
+    text = reason or f"No passage of your documents{' or of the web pages found' if searched else ''} says it."
+    return Answer(text=text, by=by, abstained=True, doubts=(doubt,), unnamed=unnamed, confidence=confidence)

@@ -91,19 +91,19 @@ class ExtractiveGenerator:
         """
         usable, best = usable_of(knowledge)
         if (not usable or _is_below(best, settings)) and not _can_reach(question, usable, sources, settings):
-            yield abstention(best, sources, settings, self.by)
+            yield abstention(sources, self.by)
             return
         subjects = subjects_of(question, {strip.source_id for strip in usable}, sources)
         usable, best = usable_of([strip for strip in usable if strip.source_id not in subjects.foreign])
         sure = best is not None and best >= settings.upper
         if subjects.unnamed and settings.min_answer_score and not sure:
-            yield abstention(best, sources, settings, self.by, unnamed=subjects.unnamed)
+            yield abstention(sources, self.by, unnamed=subjects.unnamed)
             return
         units, graded = self._units(question, usable, settings.min_answer_score)
         best = graded if best is None else best
         ground: _Ground = "none" if _is_below(best, settings) else "firm" if sure else "weak"
         if ground == "none" and not _can_reach(question, usable, sources, settings):
-            whole = abstention(best, sources, settings, self.by)
+            whole = abstention(sources, self.by)
         else:
             whole = self._quoted(question, units, sources, settings, subjects, ground)
         yield whole
@@ -124,12 +124,11 @@ class ExtractiveGenerator:
         lookup = None if subjects.unnamed else look_up(question, sources)
         if lookup and lookup.outcome == "empty":
             (field,) = lookup.cells
-            reason = f"“{field.row}” is empty on {field.chunk.where or 'a page'} of {field.chunk.source}"
-            return replace(abstention(None, sources, settings, self.by, reason), lookup=lookup.outcome)
+            reason = f"“{field.row}” is empty on {field.chunk.where or 'a page'} of {field.chunk.source}."
+            return replace(abstention(sources, self.by, reason), lookup=lookup.outcome)
         row = _row_of(lookup.found, units, settings, subjects) if lookup else None
         if row is None and (ground == "none" or not units):
-            score = max((unit.strip.score or 0.0 for unit in units), default=None)
-            return abstention(score, sources, settings, self.by)
+            return abstention(sources, self.by)
         surest, first = row if row else (None, None)
         several: list[Unit] = []
         if lookup and settings.lookup_reach and lookup.outcome == "several" and len(lookup.cells) <= MOST_VALUES:
@@ -156,14 +155,14 @@ class ExtractiveGenerator:
         most = 1 if row else settings.answer_sentences
         chosen = several or order_units(choose_units(ranked, most, first), first)
         if subjects.unnamed and settings.min_answer_score and _is_of_another_name(question, chosen[0], sources):
-            return abstention(chosen[0].strip.score, sources, settings, self.by, unnamed=subjects.unnamed)
+            return abstention(sources, self.by, unnamed=subjects.unnamed)
         outcome = lookup.outcome if lookup else ""
         low = ground != "firm" or bool(subjects.unnamed) or outcome in UNMET
         whole = _compose_answer(chosen, sources, shown, low=low, by=self.by)
         whole = replace(whole, unnamed=subjects.unnamed, lookup=outcome)
         confidence = LOOKED_UP if row else self._confidence(asked, chosen[0], sources, surest)
         if confidence is not None and confidence < settings.min_answer_confidence:
-            return abstention(None, sources, settings, self.by, confidence=confidence)
+            return abstention(sources, self.by, confidence=confidence)
         return with_differing(replace(whole, confidence=confidence), lookup, subjects.foreign)
 
     def _confidence(
@@ -337,7 +336,7 @@ def _compose_answer(
         for key, number in numbers.items()
     ]
     short = short_answer(found, numbers[found.strip.id], sources) if found else None
-    return Answer(text=text, by=by, citations=tuple(citations), low_confidence=low, short=short)
+    return Answer(text=text, by=by, citations=tuple(citations), doubts=("weak",) if low else (), short=short)
 
 
 def _cut_quote(text: str) -> str:

@@ -1,14 +1,15 @@
-"""What an answer stands on: whether it is unsure after the action that was taken, and where its documents differ."""
+"""What an answer stands on: what is to be checked of it, why there is none, and where its documents differ."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import replace
 
 from crag.core.settings import Settings
-from crag.core.types import UNMET, Action, Answer, Chunk, Decision, Reported, Strip
+from crag.core.types import UNMET, Action, Answer, Chunk, Decision, Doubt, Grade, Reported, Strip
 from crag.generation.cells import Lookup
 from crag.generation.citations import build_citation, numbers_in, usable_of
+from crag.text.formats import count
 
 
 def without_floor(settings: Settings, decision: Decision | None) -> Settings:
@@ -21,18 +22,36 @@ def without_floor(settings: Settings, decision: Decision | None) -> Settings:
     return settings.model_copy(update={"min_answer_score": 0.0})
 
 
-def finish(answer: Answer, decision: Decision | None, knowledge: Sequence[Strip], settings: Settings) -> Answer:
-    """The answer as a run gives it: marked where it stands on weak ground.
+def finish(
+    answer: Answer,
+    decision: Decision | None,
+    knowledge: Sequence[Strip],
+    settings: Settings,
+    grades: Collection[Grade] = (),
+) -> Answer:
+    """The answer as a run gives it, with what is to be checked of it, and so with its state.
 
-    A written one whose confidence is not known has that of the best strip that it rests on, or of the decision.
+    A written one whose confidence is not known has that of the best strip that it rests on, or of the decision. An
+    abstaining one says so where the passages, which have these `grades`, could not be judged well.
     """
     if answer.abstained:
-        return answer
+        unknown = _unknown_text(grades) if "weak" in answer.doubts else ""
+        return replace(answer, text=unknown or answer.text)
     confidence = answer.confidence
     if confidence is None and not answer.quoted:
         _, best = usable_of(knowledge)
         confidence = best if best is not None else decision.score if decision else None
-    return replace(answer, confidence=confidence, low_confidence=_unsure(answer, decision, knowledge, settings))
+    answer = replace(answer, confidence=confidence)
+    return replace(answer, doubts=tuple(_doubts(answer, decision, knowledge, settings)))
+
+
+def _unknown_text(grades: Collection[Grade]) -> str:
+    """Why nobody can tell whether the documents say it; empty where the grades tell."""
+    failed = sum(grade.failed for grade in grades)
+    if failed:
+        return f"{failed} of {count(len(grades), 'passage')} could not be judged, so the answer may stand in them."
+    unsure = "The relevance check is sure in English alone, so the answer may stand in your documents all the same."
+    return unsure if grades and all(grade.by_meaning for grade in grades) else ""
 
 
 def with_differing(answer: Answer, lookup: Lookup | None, foreign: Container[str]) -> Answer:
@@ -67,19 +86,28 @@ def lacks_support(decision: Decision | None, knowledge: Sequence[Strip]) -> bool
     return incorrect and not any(strip.kept and strip.origin == "external" for strip in knowledge)
 
 
-def _unsure(answer: Answer, decision: Decision | None, knowledge: Sequence[Strip], settings: Settings) -> bool:
-    """Whether an answer stands on weak ground: after INCORRECT with nothing from the web, never after CORRECT.
+def _doubts(
+    answer: Answer, decision: Decision | None, knowledge: Sequence[Strip], settings: Settings
+) -> Iterator[Doubt]:
+    """What is to be checked of an answer, what weighs most first.
 
-    Otherwise a quote whose confidence is known does so below `confident_answer`. Where it is not known, or nothing was
-    graded, it is what the generator says of the strips it used. An answer to a question that names what nothing found
-    names, an item or a period that no row has, or a cell that tables give differently, stands on weak ground whatever
-    the grades say; so does one whose words say the opposite; so does one that a cell contradicts, and a quote in which
-    a language model found no answer.
+    How sure a quote is, or else what it rests on, counts where nothing else does, and the scores of strips never after
+    CORRECT. A model that was shown several rows of one document may choose among them.
     """
-    if decision is None or answer.unnamed or answer.lookup in UNMET or answer.contradicts:
-        return answer.low_confidence
-    if lacks_support(decision, knowledge) or "no answer" in answer.remarks:
-        return True
-    if answer.quoted and answer.confidence is not None and settings.confident_answer:
-        return answer.confidence < settings.confident_answer
-    return decision.action is not Action.CORRECT and answer.low_confidence
+    told: dict[Doubt, bool] = {
+        "no answer": "no answer" in answer.remarks,
+        "unnamed": bool(answer.unnamed),
+        "not relevant": lacks_support(decision, knowledge),
+        "contradicts": answer.contradicts is not None,
+    }
+    yield from (doubt for doubt, holds in told.items() if holds)
+    unmet = answer.lookup in UNMET and (answer.quoted or answer.lookup != "several" or bool(answer.differing))
+    if answer.lookup in UNMET and unmet:
+        yield answer.lookup
+    if unmet or any(told.values()):
+        return
+    if decision and answer.quoted and answer.confidence is not None and settings.confident_answer:
+        if answer.confidence < settings.confident_answer:
+            yield "unsure"
+    elif "weak" in answer.doubts and (decision is None or decision.action is not Action.CORRECT):
+        yield "weak" if any(strip.score is not None for strip in knowledge) else "not graded"

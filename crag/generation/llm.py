@@ -76,17 +76,17 @@ class LlmGenerator:
         text; a number that stands for no source stays as the model wrote it, for the check to find.
 
         Where the question asks for a cell of a table and the look-up finds it, the model is shown the cell as a fact,
-        and an answer that gives another amount says so and is of low confidence. So is one where no row has the period.
+        and an answer that gives another amount says so.
         """
         usable, best = usable_of(knowledge)
         if not usable:
-            yield abstention(best, sources, settings, self.by)
+            yield abstention(sources, self.by)
             return
         subjects = subjects_of(question, {strip.source_id for strip in usable}, sources)
         lookup = None if subjects.unnamed else look_up(question, sources)
         held = _hold_cell(lookup, usable, subjects, settings) if lookup else None
         if held is None and best is not None and best < settings.min_answer_score:
-            yield abstention(best, sources, settings, self.by)
+            yield abstention(sources, self.by)
             return
         cell, first = held or (None, None)
         fact = fence_text("fact", cell.labelled, source=1, place=place_of(cell.chunk)) if cell else ""
@@ -106,21 +106,20 @@ class LlmGenerator:
         if "looped" in remarks:
             text = self._once(text)
         if abstains(text):
-            why = f"the language model found no answer in the {count(len(shown), 'source')} it was shown"
-            yield abstention(None, sources, settings, self.by, why)
+            why = f"The language model found no answer in the {count(len(shown), 'source')} it was shown."
+            yield abstention(sources, self.by, why)
             return
         if said < len(text):
             yield text[said:]
         if other_language(question, text):
             remarks.append("other language")
-        low = best is None or best < settings.upper or (lookup is not None and lookup.outcome in ("no period", "empty"))
         whole = Answer(
             text=text,
             by=self.by,
             citations=tuple(
                 Place(shown[given - 1].strips[:1], sources).cite(number) for given, number in numbers.items()
             ),
-            low_confidence=low,
+            doubts=("weak",) if best is None or best < settings.upper else (),
             remarks=tuple(remarks),
             lookup=lookup.outcome if lookup else "",
         )
@@ -156,11 +155,11 @@ def _hold_cell(
 
 
 def _check_cell(answer: Answer, cell: FoundCell, strip: Strip) -> Answer:
-    """The answer, of low confidence and with the cell and its citation where it gives another amount."""
+    """The answer, with the cell and its citation where it gives another amount."""
     if not contradicts_cell(MARK.sub("", answer.text), cell):
         return answer
     answer, number = cite(answer, strip, cell.chunk)
-    return replace(answer, low_confidence=True, contradicts=Reported(value=cell.value, citation=number))
+    return replace(answer, contradicts=Reported(value=cell.value, citation=number))
 
 
 def _collect_remarks(pieces: Iterator[str], remarks: list[Remark]) -> Iterator[str]:

@@ -217,7 +217,7 @@ class _Marking:
     def mark(self, checks: Sequence[SentenceCheck]) -> Answer:
         """The answer with the marks of its checks, citations of what supports it, and a confidence by their share.
 
-        Of low confidence is one with a sentence that nothing supports.
+        A sentence that nothing supports is a doubt of the whole.
         """
         answer, text, share = self._answer, replace_marks(self._answer.text, checks), faithfulness(checks)
         cells = {each.citation for each in (*answer.differing, answer.contradicts, *answer.places) if each}
@@ -231,7 +231,7 @@ class _Marking:
             text=text,
             citations=tuple(own.values()),
             confidence=None if share is None or answer.confidence is None else share * answer.confidence,
-            low_confidence=answer.low_confidence or (share is not None and share < 1),
+            doubts=answer.doubts if share in (None, 1) else ("unsupported", *answer.doubts),
         )
 
     def _hold(self, text: str, strips: Sequence[Strip], least: float, model: Judgement | None = None) -> _Held:

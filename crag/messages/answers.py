@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal
 
 from crag.core.model_ids import about
 from crag.core.protocols import OWN
-from crag.core.trace import Trace
-from crag.core.types import Action, Answer, Calculation, Citation, FigureCheck, Judgement, SentenceCheck
-from crag.messages.wording import recognised_text, unnamed_sentence, web_origin
-from crag.text.formats import count, format_score, join_names
+from crag.core.trace import Outcome, Trace
+from crag.core.types import Answer, Calculation, Citation, Doubt, FigureCheck, Judgement, SentenceCheck
+from crag.messages.wording import recognised_text, web_origin
+from crag.text.formats import count, join_names
 
 Name = Callable[[str], str]
 
@@ -22,41 +23,74 @@ FOUND = "found afterwards"
 """Said of the source of a sentence that cites nothing."""
 NOTHING_SHOWN = "nothing shown supports this"
 """Said of a sentence without a citation that no strip supports which its writer was shown."""
-LOW_CONFIDENCE = "Low confidence"
-NOT_FOUND = "Not found in your documents"
-"""Said of an abstention."""
+STATES: dict[Outcome, str] = {
+    "answered": "Answered",
+    "web": "From the web",
+    "check": "Check this",
+    "not found": "Not found",
+    "overview": "Overview",
+    "no answer": "No answer",
+    "handed over": "Handed over",
+    "failed": "Failed",
+    "stopped": "Stopped",
+    "": "–",
+}
+"""How a run ended, in plain words."""
 
 _JUDGES = {"words": "the words", "figures": "the figures", "evaluator": "the local evaluator", "model": "the model"}
 
 
-_LOOKUPS = {
-    "no period": "no table found has the period that is asked for",
-    "other row": "no cell found is surely the one that is asked for; the row that comes closest is quoted",
-    "no figure": "a figure is asked for, and nothing that is quoted has one",
-    "opposite": "what is quoted says the opposite of a word of the question",
-    "empty": "the form leaves what is asked for empty",
-    "several": "several rows fit the question and give different values: name the segment, statement or period",
+_DOUBTS: dict[Doubt, str] = {
+    "no answer": "the language model found no answer, and the closest passage is quoted",
+    "not relevant": "no passage of your documents was judged to answer, and nothing from the web helps",
+    "several": "several rows fit and give different values: name the segment, statement or period",
+    "other row": "the closest match is quoted, which may be another than you asked for",
+    "no figure": "you asked for a figure, and the quote has none",
+    "opposite": "the quote says the opposite of a word of your question",
+    "no period": "no table found has the period that you asked for",
+    "empty": "the form leaves empty what you asked for",
+    "contradicts": "a table gives another amount",
+    "not graded": "nothing that it rests on could be judged",
+    "weak": "the passages fit only in part",
 }
-"""Why an answer is of low confidence after a look-up in tables that ended so."""
+"""What is to be checked of an answer: a part of a sentence. Of the others it depends on the run."""
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
 
-def confidence_text(trace: Trace) -> str:
-    """How likely a run's answer is right, where a quote is from, or that there is none; empty where nothing is known.
-
-    How likely it is right is left out where the answer is of low confidence for another reason.
-    """
+def standing_text(trace: Trace) -> str:
+    """Where a run's answer stands and how sure it is, or what is to be checked of it; nothing of no answer."""
     answer = trace.answer
     if answer is None or answer.abstained:
-        return NOT_FOUND
-    known = "" if answer.confidence is None or weakness_text(trace) else f" {format_score(answer.confidence)}"
-    if not answer.quoted or not answer.citations:
-        return f"{LOW_CONFIDENCE}{known}" if answer.low_confidence else known and f"Confidence{known}"
-    first = answer.citations[0]
-    page = f"p. {first.page}" if first.page else "the web"
-    where = f"uoted from {first.place or page}"
-    if answer.low_confidence:
-        return f"{LOW_CONFIDENCE}{known} · q{where}"
-    return f"Q{where}{known and f' · confidence{known}'}"
+        return ""
+    where = answer.citations[0].where if answer.citations else ""
+    if answer.doubts:
+        return f"{'; '.join(_doubt_text(each, trace) for each in answer.doubts)}{where and f' ({where})'}"
+    sure = "" if answer.confidence is None else f"{answer.confidence:.0%} sure"
+    return ", ".join(filter(None, (where, sure)))
+
+
+def state_text(trace: Trace) -> str:
+    """A run's state and what it stands on: "Answered: page 4, 82% sure", "Check this: nothing found names Oslo"."""
+    return ": ".join(filter(None, (STATES[trace.outcome], standing_text(trace))))
+
+
+def _doubt_text(doubt: Doubt, trace: Trace) -> str:
+    answer = trace.answer
+    assert answer is not None
+    match doubt:
+        case "unsupported":
+            return _unsupported_text(trace.checks)
+        case "unnamed":
+            return f"nothing found names {join_names(answer.unnamed, 'or')}"
+        case "unsure":
+            return f"only {answer.confidence:.0%} sure"
+        case "several" if answer.differing:
+            return "the documents give different values"
+        case "no period" if (asked := _YEAR.findall(trace.meant)) and answer.citations:
+            found = [each for each in _YEAR.findall(answer.citations[0].quote) if each not in asked]
+            return f"it is of {found[0]}, and you asked for {asked[0]}" if found else _DOUBTS[doubt]
+        case _:
+            return _DOUBTS[doubt]
 
 
 def brief_text(answer: Answer) -> str:
@@ -71,48 +105,12 @@ def calculation_text(calculation: Calculation) -> str:
     return f"worked out from {count(len(calculation.cells), 'cell')}: {calculation.written}"
 
 
-def weakness_text(trace: Trace) -> str:
-    """Why a run's answer is of low confidence: a part of a sentence, or one. Empty where its confidence says it all."""
-    answer = trace.answer
-    if answer is None or answer.abstained or not answer.low_confidence:
-        return ""
-    if unsupported := unsupported_text(trace):
-        return unsupported
-    if "no answer" in answer.remarks:
-        return "the language model found no answer; the closest passage is quoted"
-    if answer.unnamed:
-        return unnamed_sentence(answer.unnamed)
-    if trace.action is Action.INCORRECT and not trace.kept("external"):
-        if answer.lookup == "found":
-            return "the chunks were graded as not answering, and only a table row names what is asked for"
-        return "the chunks were graded as not answering, and nothing from the web helps"
-    if all(strip.score is None for strip in trace.kept()):
-        return "nothing that it rests on was graded"
-    if answer.lookup in _LOOKUPS:
-        return _LOOKUPS[answer.lookup]
-    if answer.contradicts:
-        return "a table gives another amount"
-    return (
-        "" if answer.confidence is not None else "the best text that it rests on was scored below the upper threshold"
-    )
-
-
-def unsupported_text(trace: Trace) -> str:
-    """How many sentences of a written answer nothing supports, and what to check: a part of a sentence, or nothing."""
-    failed = [check for check in trace.checks if check.supported is False]
-    if not failed or trace.answer is None or trace.answer.quoted:
-        return ""
-    checked = count(sum(check.supported is not None for check in trace.checks), "sentence")
-    missing = dict.fromkeys(figure.text for figure in remarkable(failed)) or [f"“{failed[0].sentence}”"]
-    return f"nothing found supports {len(failed)} of {checked}: check {join_names([*missing][:3])}"
-
-
-def low_confidence_sentence(trace: Trace) -> str:
-    """That a run's answer is of low confidence, why, and what to do; empty of another one."""
-    if trace.answer is None or trace.answer.abstained or not trace.answer.low_confidence:
-        return ""
-    why = unsupported_text(trace) or ("" if trace.answer.unnamed else weakness_text(trace))
-    return f"{'; '.join(filter(None, (confidence_text(trace), why)))}. Check the cited pages."
+def _unsupported_text(checks: Sequence[SentenceCheck]) -> str:
+    """How many sentences of a written answer nothing supports, and what to check."""
+    failed = [check for check in checks if check.supported is False]
+    checked = count(sum(check.supported is not None for check in checks), "sentence")
+    missing = dict.fromkeys(figure.text for figure in remarkable(failed)) or [f"“{each.sentence}”" for each in failed]
+    return f"nothing found supports {len(failed)} of {checked}: {join_names([*missing][:3])}"
 
 
 def fault_of(check: SentenceCheck, known: Collection[int]) -> Fault:
@@ -209,11 +207,6 @@ def figure_sentence(figure: FigureCheck) -> str:
     return f"{said} does not stand in the source"
 
 
-def figures_sentences(checks: Sequence[SentenceCheck]) -> list[str]:
-    """What is remarked of each figure, each once."""
-    return list(dict.fromkeys(figure_sentence(figure) for figure in remarkable(checks)))
-
-
 def _join_parts(parts: Iterable[str | int]) -> str:
     return "".join(f" [{part}]" if isinstance(part, int) else part for part in parts)
 
@@ -247,22 +240,13 @@ def conflict_sentences(answer: Answer) -> list[str]:
     return [*filter(None, map(_join_parts, (contradiction_parts(answer), differing_parts(answer))))]
 
 
-def near_text(trace: Trace) -> str:
-    """What stands above the passages that came near; empty where one is quoted as the answer, and none is listed."""
+def nearest_sentence(trace: Trace) -> str:
+    """The passage that came nearest; empty where the documents gave an answer, or none came near."""
     quoted = trace.answer is not None and any(each.origin == "internal" for each in trace.answer.citations)
-    return "" if quoted else "Nearest passages"
-
-
-def against_text(score: float | None, upper: float, lower: float) -> str:
-    """A passage's score against the thresholds."""
-    if score is None:
-        return "not graded"
-    scored = f"scored {format_score(score, upper, lower)}"
-    if score < lower:
-        return f"{scored}, below the lower threshold of {lower:.2f}"
-    if score < upper:
-        return f"{scored}, below the upper threshold of {upper:.2f}"
-    return f"{scored}, at or above the upper threshold of {upper:.2f}"
+    if quoted or trace.guidance is None or not trace.guidance.near:
+        return ""
+    near = trace.guidance.near[0]
+    return f"The closest is in {', '.join(filter(None, (near.source, near.where)))}: “{near.quote}”"
 
 
 def web_text(trace: Trace, *, on: bool) -> str:

@@ -12,7 +12,7 @@ from crag.core.model_ids import name_in_sentence
 from crag.core.settings import Settings, meta
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, GradePart, Strip
-from crag.messages.answers import confidence_text, conflict_sentences
+from crag.messages.answers import STATES, conflict_sentences, state_text
 from crag.messages.tuning import unknown_sentence
 from crag.messages.wording import decision_sentence
 from crag.text.formats import count, format_score, join_names
@@ -149,8 +149,7 @@ def without_sentences(without: Without, answer: AnswerWithout) -> list[str]:
 def citations_sentence(answer: Answer) -> str:
     """What an answer cites; empty of nothing."""
     cited = [f"[{each.number}] {place_text(each)}" for each in answer.citations]
-    low = " Low confidence." if answer.low_confidence else ""
-    return f"It cites {join_names(cited)}.{low}" if cited else ""
+    return f"It cites {join_names(cited)}. {STATES[answer.state]}." if cited else ""
 
 
 def move_sentence(move: Move) -> str:
@@ -407,7 +406,7 @@ def outcome_lines(trace: Trace) -> list[str]:
     return [
         decision,
         *(f"Searched the web for “{each.query}”: {count(len(each.pages), 'page')}." for each in trace.searches),
-        confidence_text(trace),
+        state_text(trace),
         *conflicts,
         *([f"Marked: {count(number, 'chunk')} with text that speaks to a model."] if number else []),
     ]

@@ -8,7 +8,7 @@ from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Citation, Strip
 from crag.evaluation.trigger import verdict
-from crag.messages.answers import handed_sentence, origin_text
+from crag.messages.answers import handed_sentence, origin_text, state_text
 from crag.messages.wording import failure_sentence, scope_text, web_origin, words_text
 from crag.text.formats import count
 
@@ -73,20 +73,8 @@ def web_sentence(trace: Trace) -> str:
 
 
 def answer_sentence(trace: Trace) -> str:
-    """Who wrote the answer, what it rests on, and how many of its sentences that supports; or why there is none."""
-    answer = trace.answer
-    if answer is None:
-        return handed_sentence(trace)
-    if answer.abstained:
-        return "Nothing found is good enough to answer from, so there is no answer."
-    origins = [citation.origin for citation in answer.citations]
-    documents, web = origins.count("internal"), origins.count("external")
-    rests = [count(documents, "source") + " in the documents"] if documents else []
-    rests += [count(web, "source") + " on the web"] if web else []
-    how = "quoted word for word" if answer.quoted else f"written by {name_in_sentence(answer.by)}"
-    known = [check.supported for check in trace.checks if check.supported is not None]
-    checked = f" Its sources support {sum(known)} of {count(len(known), 'sentence')}." if known else ""
-    return f"The answer is {how} and rests on {' and '.join(rests) or 'no source'}.{checked}"
+    """The answer's state and what it stands on; or why there is none."""
+    return f"{state_text(trace)}." if trace.answer else handed_sentence(trace)
 
 
 def source_sentence(citation: Citation) -> str:

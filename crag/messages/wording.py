@@ -12,7 +12,19 @@ from crag.core.events import Failed, FallbackAction, QuestionRewritten, ScopeRes
 from crag.core.model_ids import about
 from crag.core.settings import Settings, StoredSettings, meta
 from crag.core.trace import Trace
-from crag.core.types import Action, Aggregation, Decision, FromWeb, Grade, KeepReason, Remark, SetGrade, Strip, Unread
+from crag.core.types import (
+    Action,
+    Aggregation,
+    Answer,
+    Decision,
+    FromWeb,
+    Grade,
+    KeepReason,
+    Remark,
+    SetGrade,
+    Strip,
+    Unread,
+)
 from crag.text.formats import count, format_score, join_names
 from crag.text.guard import InjectionKind, InjectionSpan
 from crag.text.words import count_words
@@ -39,11 +51,11 @@ _INSTEAD: dict[FallbackAction, str] = {
 }
 
 _WHAT = {
-    Aggregation.ANY: "the best chunk scored",
-    Aggregation.WORST: "the worst chunk scored",
-    Aggregation.MEAN: "the chunks scored on average",
-    Aggregation.JOINT: "all chunks together scored",
-    Aggregation.SET: "the chunks as a set scored",
+    Aggregation.ANY: "the best passage fits",
+    Aggregation.WORST: "the worst passage fits",
+    Aggregation.MEAN: "the passages fit on average",
+    Aggregation.JOINT: "judged in one, the passages fit",
+    Aggregation.SET: "together the passages fit",
 }
 
 _MOST_SCOPE = 3
@@ -143,28 +155,28 @@ def why_sentence(grade: Grade, name: Name = str, it: str = "It") -> str:
     return f"{it} failed {grade.failed_before} times and is not asked again in this run. The last time: {last}"
 
 
-def unnamed_sentence(unnamed: Sequence[str]) -> str:
-    """That nothing found names what the question does; empty where it does."""
-    return f"Nothing found names {' or '.join(unnamed)}." if unnamed else ""
-
-
 _REMARKS: dict[Remark, str] = {
     "cut": "The model's reply was cut at its length: its end is missing.",
     "overlong": "The model wrote on beyond the length it was given, and was cut there.",
     "looped": "The model repeated itself without end: it was cut, and what it repeated stands here once.",
     "other language": "The answer is in another language than the question.",
-    "no answer": "The language model found no answer; the closest passage is quoted.",
 }
 
 
-def remark_sentence(remark: Remark) -> str:
-    """What is to be said of a model's reply."""
-    return _REMARKS[remark]
+def remark_sentences(answer: Answer) -> list[str]:
+    """What is to be said of the reply of the model that wrote an answer."""
+    return [_REMARKS[each] for each in answer.remarks if each in _REMARKS]
 
 
 def unread_sentence(problem: Unread) -> str:
     """What is to be known of a search."""
     return f"{problem.name} was not read: {problem.why}." if problem.name else problem.why
+
+
+FITS = {Action.CORRECT: "relevant", Action.AMBIGUOUS: "partly", Action.INCORRECT: "not relevant"}
+"""What a score says of one passage, in plain words."""
+VERDICTS = {Action.CORRECT: "enough", Action.AMBIGUOUS: "partly", Action.INCORRECT: "not relevant"}
+"""What the documents are good for, in plain words."""
 
 
 def decision_sentence(decision: Decision, *, named: bool = True) -> str:
@@ -181,7 +193,7 @@ def decision_sentence(decision: Decision, *, named: bool = True) -> str:
 
 def _reason(decision: Decision) -> str:
     if decision.score is None:
-        return "no chunk could be graded." if decision.unknown else "nothing was retrieved."
+        return "no passage could be judged." if decision.unknown else "nothing was retrieved."
     score = format_score(decision.score, decision.upper, decision.lower)
     if decision.score >= decision.upper:
         where = f"at or above {decision.upper:.2f}"
@@ -226,9 +238,9 @@ def outcome_sentence(trace: Trace, *, named: bool = True) -> str:
     """The decision, then what the answer rests on. For a run under way, what is known so far."""
     parts = [decision_sentence(trace.decision, named=named)] if trace.decision else []
     used = [*_documents(trace), *_pages(trace)]
-    if (trace.answer and trace.answer.abstained) or (trace.handed_over and not trace.kept()):
+    if trace.handed_over and not trace.kept():
         parts.append("Nothing found is good enough to answer from.")
-    elif used:
+    elif used and trace.outcome != "not found":
         parts.append(f"{'Handed over' if trace.handed_over else 'Using'} {' and '.join(used)}.")
     if trace.action and trace.finished and not trace.searches and _wanted_web(trace.action, trace):
         parts.append(_no_web(trace))

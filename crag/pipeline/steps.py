@@ -226,11 +226,12 @@ def answer(state: State, parts: RunContext) -> State:
     decision, settings = state.get("decision"), parts.settings
     if parts.strip_evaluator is not None:
         settings = without_floor(settings, decision)
+    grades = [*state.get("grades", {}).values(), *filter(None, [state.get("joint")])]
     whole: Answer | None = None
     for piece in parts.generator.answer(state["question"], knowledge, sources, settings):
         parts.check()
         if isinstance(piece, Answer):
-            whole = finish(piece, decision, knowledge, settings)
+            whole = finish(piece, decision, knowledge, settings, grades)
             parts.emit(ev.Answered(answer=whole, at=parts.now()))
         else:
             parts.emit(ev.Token(text=piece, at=parts.now()))

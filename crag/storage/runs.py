@@ -14,14 +14,14 @@ from crag.core.errors import NotFoundError, StorageError
 from crag.core.events import Event, events_from_jsonl, events_to_jsonl
 from crag.core.protocols import OWN
 from crag.core.runfacts import DaySpending
-from crag.core.trace import Trace
+from crag.core.trace import Outcome, Trace
 from crag.storage import tracks
 from crag.storage.conversations import delete_empty
 from crag.storage.database import Database
 from crag.storage.facts import note_facts
 from crag.storage.in_flight import delete_note
 from crag.storage.store import select_in
-from crag.storage.tables import asked_condition, calls, conversations, reasons, runs, searches, was_asked
+from crag.storage.tables import asked_condition, calls, conversations, facts, reasons, runs, searches, was_asked
 from crag.text import memory
 
 T = TypeVar("T")
@@ -33,7 +33,8 @@ _TRACE_BATCH = 100
 class RunSummary:
     """One line of the history. `action` is empty where the run decided nothing (plain RAG, failed, cancelled).
 
-    `via` and `conversation` as `RunStarted` has them; the second is empty, too, where that was deleted.
+    `outcome` is `Trace.outcome`, empty where its figures are gone. `via` and `conversation` are as `RunStarted` has
+    them; the second is empty, too, where that was deleted.
     """
 
     run_id: str
@@ -44,6 +45,7 @@ class RunSummary:
     seconds: float
     via: str = ""
     conversation: str = ""
+    outcome: Outcome = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +102,10 @@ class Runs:
         """
         c = runs.c
         conversation = func.coalesce(c.conversation, "").label("conversation")
+        ended = func.coalesce(select(facts.c.outcome).where(facts.c.run == c.number).scalar_subquery(), "")
         found = select(
-            *(c.id.label("run_id"), c.question, c.strategy, c.action, c.started_at, c.seconds, c.via, conversation)
+            *(c.id.label("run_id"), c.question, c.strategy, c.action, c.started_at, c.seconds, c.via, conversation),
+            ended.label("outcome"),
         )
         with self._database.read() as connection:
             if not every:

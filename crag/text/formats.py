@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
@@ -35,16 +34,11 @@ def money(dollars: float, about: str = "") -> str:
 
 
 def format_score(score: float, *limits: float) -> str:
-    """A score 0..1 with two decimals, or with as many more as show on which side of each limit it lies.
-
-    0.196 under a threshold of 0.20 reads "0.196": "0.20" would contradict the verdict beside it.
-    """
-    for decimals in range(2, 6):
-        shown = f"{score:.{decimals}f}"
-        if all((float(shown) < limit) == (score < limit) for limit in limits):
-            return shown
-    # Nearer than any reader cares for: the last digit says the side.
-    return f"{math.floor(score * 1e5) / 1e5:.5f}"
+    """A score 0..1 with two decimals, and on its side of each limit: 0.196 under a threshold of 0.20 reads "0.19"."""
+    shown = round(score, 2)
+    if any((shown < limit) != (score < limit) for limit in limits):
+        shown += 0.01 if shown < score else -0.01
+    return f"{shown:.2f}"
 
 
 def format_size(size: int) -> str:

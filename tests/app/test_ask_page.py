@@ -35,18 +35,16 @@ def test_the_sample_is_one_click_away_with_its_three_questions(app):
     app.run()
     app.button(key="sample").click().run()
     assert not app.exception and program().engine.library().size[0] == 1
-    labels = [app.button(key=f"try-{number}").label for number in range(3)]
-    assert [label[0] for label in labels] == ["✓", "≈", "✕"]
     assert "**Web search**\nfolder: " in said(app)
     app.button(key="try-0").click().run()
-    assert 'class="word">CORRECT' in said(app)
+    assert "Your documents: enough" in said(app)
 
 
 def test_a_question_ends_in_a_cited_answer_with_its_evidence(with_sample, app):
     ask(app)
     trace, page = latest(), said(app)
     assert trace.answer and trace.answer.citations
-    assert f'class="word">{trace.action}' in page and 'data-pick="cite:1"' in page
+    assert f"{trace.action} in the words of the paper" in page and 'data-pick="cite:1"' in page
     assert page.count('class="rank num"') >= len(trace.round.chunks)
     assert "As a set" in page and "The best chunk scores 0." in page
     assert app.query_params["run"] == trace.run_id, "a reload finds the run again"

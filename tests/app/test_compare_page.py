@@ -62,7 +62,7 @@ def test_plain_rag_stands_beside_balanced_with_what_differs(page):
     plain, balanced = lanes(page)
     assert (plain.strategy, balanced.strategy) == ("plain-rag", "balanced") and plain.question == QUESTION
     shown = said(page)
-    assert "What differs" in shown and f'class="word">{balanced.action}' in shown
+    assert "What differs" in shown and f"{balanced.action} in the words" in shown
     for trace in (plain, balanced):
         assert shown.count(f'data-scope="{trace.run_id}"') >= 6, "each part of a lane says whose it is"
         assert f'data-pick="open:{trace.run_id}"' in shown
@@ -89,7 +89,7 @@ def test_a_lane_acts_as_if_the_scores_had_said_something_else(page):
     _, forced = lanes(page)
     assert (forced.action, forced.decision.instead_of) == ("INCORRECT", "CORRECT")
     shown = said(page)
-    assert "Balanced, as if INCORRECT" in shown and "The scores say CORRECT: the chunks as a set scored" in shown
+    assert "Balanced, as if INCORRECT" in shown and "The scores say CORRECT: together the passages fit" in shown
     assert ">forced</span>" in shown
 
 

@@ -147,7 +147,7 @@ def test_a_measure_that_no_strategy_knows_is_named_below_the_table_instead():
 def test_the_confusion_counts_actions_against_what_was_retrieved():
     rows = [row(1, action=Action.CORRECT, acted_holds=True), row(2, action=Action.INCORRECT, acted_holds=True)]
     said = {each["Action"]: list(each.values())[1:] for each in table.confusion(column(rows))}
-    assert said["✓ CORRECT"] == ["✓ 1", "0", "0"] and said["✕ INCORRECT"] == ["✕ 1", "0", "0"]
+    assert said["● CORRECT"] == ["✓ 1", "0", "0"] and said["○ INCORRECT"] == ["✕ 1", "0", "0"]
     assert "– no action" not in said
     [plain] = table.confusion(column([row(1, acted_holds=True)]))
     assert list(plain.values()) == ["– no action", "1", "0", "0"]
@@ -181,15 +181,15 @@ def test_differences_are_shown_in_numbers_and_said_in_sentences():
 
 def test_the_questions_that_changed_are_told_with_what_changed():
     first = [
-        row(1, action=Action.CORRECT, answer_holds=True),
-        row(2, action=Action.CORRECT, answer_holds=True, evidence_answer=False),
+        row(1, state="answered", answer_holds=True),
+        row(2, state="answered", answer_holds=True, evidence_answer=False),
         row(3, answer_holds=None),
         row(4, problem="broken"),
     ]
     second = [
-        row(1, action=Action.CORRECT, answer_holds=True),
-        row(2, action=Action.INCORRECT, answer_holds=False, evidence_answer=True),
-        row(3, action=Action.CORRECT, answer_holds=True),
+        row(1, state="answered", answer_holds=True),
+        row(2, state="check", answer_holds=False, evidence_answer=True),
+        row(3, answer_holds=True),
         row(4),
         row(5),
     ]
@@ -198,11 +198,11 @@ def test_the_questions_that_changed_are_told_with_what_changed():
     assert dict(found[0].what) == {
         "answer no longer says it": False,
         "evidence now holds it": True,
-        "CORRECT → INCORRECT": None,
+        "Answered → Check this": None,
     }
     assert dict(found[1].what) == {"no longer fails": True}
     assert difference_row(found[1], ("A", "B"))["What changed"] == "✓ no longer fails"
-    assert difference_row(found[1], ("A", "B"))["A"] == "no action: Failed: broken"
+    assert difference_row(found[1], ("A", "B"))["A"] == "Failed: broken"
 
 
 def test_what_got_worse_comes_first() -> None:
@@ -216,16 +216,16 @@ def test_what_got_worse_comes_first() -> None:
 
 def test_the_same_answer_is_never_called_another_one():
     first = row(1, answer="In 280 BC [1].", answer_holds=True, abstention_right=True, abstained=False,
-                evidence_answer=True, action=Action.CORRECT)  # fmt: skip
+                evidence_answer=True, state="web")  # fmt: skip
     evidence = replace(first, answer="In 280 BC [2].", evidence_answer=False, abstention_right=False)
     label = replace(first, answer_holds=False)
-    action = replace(first, action=Action.AMBIGUOUS)
-    found = [changes([first], [other]) for other in (first, evidence, label, action)]
+    state = replace(first, state="check")
+    found = [changes([first], [other]) for other in (first, evidence, label, state)]
     assert [[change.what for change in each] for each in found] == [
         [],
         [(("evidence no longer holds it", False),)],
         [(("same answer, judged by another label", None),)],
-        [(("CORRECT → AMBIGUOUS", None),)],
+        [(("From the web → Check this", None),)],
     ]
     other = replace(evidence, answer="Nobody knows.")
-    assert ("now wrongly answered or abstained", False) in changes([first], [other])[0].what
+    assert ("now wrongly answered or not found", False) in changes([first], [other])[0].what

@@ -34,14 +34,14 @@ def test_what_documents_say_of_themselves_is_text():
         assert not seen.open and "img" not in seen.tags and "script" not in seen.tags
         assert not [name for name, _ in seen.attributes if name.startswith("on")]
         assert ("button" in seen.tags) is live
-        assert "Scored 0.12, below the lower threshold" in seen.said
+        assert "Closest passage" in seen.said
 
 
 def test_under_a_quoted_answer_no_passage_is_called_the_nearest():
     trace = replace(Trace.from_events(events()), guidance=NOWHERE)
     said = Inspector(guidance.panel(trace)).said
     assert "internal" in {each.origin for each in trace.answer.citations}
-    assert "Nearest passages" not in said and "Scored 0.12" not in said
+    assert "Closest passage" not in said
     assert "The web" in said
 
 
@@ -55,7 +55,7 @@ def test_a_run_without_it_draws_none_and_an_exported_page_has_no_buttons_for_it(
 def test_a_passage_that_came_near_is_opened_with_a_click(with_sample, app):
     app.run()
     trace, page = ask(app, QUESTION), said(app)
-    assert trace.answer.abstained and "Nearest passages" in page
+    assert trace.answer.abstained and "Closest passage" in page
     assert "It was searched, and nothing found there answers" in page and "Search the web for this" not in page
     pick(app, f"chunk:{trace.guidance.near[0].chunk_id}")
     assert not app.exception and len(app.image) == 1

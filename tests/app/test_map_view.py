@@ -71,7 +71,7 @@ def test_all_chunks_are_drawn_and_what_is_foreign_is_escaped(app, filled):
 def test_past_questions_are_coloured_by_their_action_and_open_from_a_list(app, filled, engine):
     run = engine.trace("How many people were hired?").run_id
     engine.trace(RunRequest("Zebra quagga okapi", "three-way"))
-    assert {"✓ CORRECT", "gap: your documents did not answer"} <= set(named(on_map(app)))
+    assert {"● CORRECT", "gap: your documents did not answer"} <= set(named(on_map(app)))
     app.session_state["ui.documents.state.DocumentsState"].selection = Selection(clicked=(run,))
     app.run()
     app.button(key="map-open-0").click().run()

@@ -262,7 +262,7 @@ def test_labels_recommend_a_pair_which_one_click_puts_on_the_sliders(silent, tab
     page = tab(*labelled())
     words = said(page)
     assert "Recommended pair" in words and "40 runs known from question sets" in words
-    assert len(page.get("plotly_chart")) == 5 and "area under it 1.000" in words
+    assert len(page.get("plotly_chart")) == 5 and "area under it 1.00" in words
     before = slider(page, "Thresholds").value
     page.button(key="tune-recommended").click().run()
     low, high = slider(page, "Thresholds").value

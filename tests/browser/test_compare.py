@@ -64,7 +64,7 @@ def test_two_strategies_end_side_by_side_on_the_screen_a_citation_opens_there_an
     done(page)
     expect(page.get_by_test_id("stTable").first).to_contain_text("Plain RAG")
     assert lane(page, 0).locator(".tag.only", has_text="used only here").count()
-    assert lane(page, 1).locator(".action .word").inner_text() == "CORRECT"
+    assert lane(page, 1).locator(".action .word").inner_text() == "Your documents: enough"
     assert lane(page, 0).locator(".action .word").count() == 0
     tops = [lane(page, number).locator(".cards").first.bounding_box()["y"] for number in (0, 1)]
     assert tops[0] == tops[1], "the chunks of both lanes begin at the same height"
@@ -84,7 +84,7 @@ def test_two_strategies_end_side_by_side_on_the_screen_a_citation_opens_there_an
     settled(page)
     page.locator(".cmp-heads").first.get_by_text("Open in Ask").nth(1).click()
     page.locator(".st-key-ask-columns .question").wait_for()
-    expect(page.locator(".action .word")).to_have_text("CORRECT")
+    expect(page.locator(".action .word")).to_have_text("Your documents: enough")
     settled(page)
 
 

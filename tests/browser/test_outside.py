@@ -108,7 +108,7 @@ def test_a_failing_model_still_leads_to_a_marked_answer(page, model):
     expect(page.locator(".path li.failed")).to_have_count(0)
     expect(page.locator(".tag", has_text="graded locally")).to_have_count(10)
     expect(page.get_by_text("10 of 10 grades are the local evaluator's")).to_have_count(1)
-    expect(page.locator(".note", has_text="Quoted, not written:")).to_have_count(1)
+    expect(page.get_by_text("Quoted in place of")).to_have_count(1)
     expect(page.locator(".note", has_text="instead")).to_have_count(0)
     assert "openai-compatible:" not in page.get_by_test_id("stMain").inner_text()
     fits(page)

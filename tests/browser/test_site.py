@@ -32,10 +32,10 @@ def test_the_index_leads_to_a_run_that_replays_and_back(browser, site):
     with opened_file(browser, site / "index.html", viewport=viewport, color_scheme="dark") as page:
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         page.get_by_role("heading", level=2).first.get_by_role("link").click()
-        expect(page.locator(".action .word")).to_have_text("CORRECT")
+        expect(page.locator(".action .word")).to_have_text("Your documents: enough")
         page.get_by_role("button", name="Replay").click()
         expect(page.locator(".action .word")).to_have_count(0)
         page.locator(".run[data-state=end]").wait_for()
-        expect(page.locator(".action .word")).to_have_text("CORRECT")
+        expect(page.locator(".action .word")).to_have_text("Your documents: enough")
         page.get_by_role("link", name="All runs").click()
         expect(page.get_by_role("heading", name="Recorded runs")).to_be_visible()

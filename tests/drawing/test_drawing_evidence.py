@@ -118,9 +118,9 @@ def test_a_doubted_action_is_explained_beside_it():
     trace = run([[found(1)]])
     doubted = replace(trace.decision, score=0.25, doubt=0.1)
     trace = replace(trace, rounds=(replace(trace.rounds[0], decision=doubted),))
-    reason = "the best chunk scored 0.25, below 0.30 but within the margin of doubt (0.10), so your documents stay."
+    reason = "the best passage fits 0.25, below 0.30 but within the margin of doubt (0.10), so your documents stay."
     assert decision_sentence(doubted) == f"AMBIGUOUS: {reason}"
-    assert f"AMBIGUOUS: {reason}" in Inspector(path.action(trace)).said
+    assert f"Your documents: partly. T{reason[1:]}" in Inspector(path.action(trace)).said
 
 
 def test_the_words_that_answer_are_marked_in_a_web_passage():

@@ -106,7 +106,7 @@ def test_a_joint_grade_stands_once_above_the_chunks():
     assert "All 3 chunks together" in waiting and waiting.count("waiting…") == 1
     grade = Grade(passage_id="joint", score=0.9, reason="best of 3 passages: names it", evaluator=GRADER)
     said = seen(chunks(of([started, *begun[1:], ev.Graded(grade=grade, joint=True, at=1.0)]))).said
-    assert said.count("0.90✓") == 1 and "Best of 3 passages: names it. Graded by qwen, at 127.0.0.1:8080" in said
+    assert said.count("0.90●") == 1 and "Best of 3 passages: names it. Graded by qwen, at 127.0.0.1:8080" in said
 
 
 def test_a_streamed_answer_shows_whole_marks_and_holds_back_begun_ones():
@@ -121,10 +121,9 @@ def test_a_streamed_answer_shows_whole_marks_and_holds_back_begun_ones():
 def test_an_answer_by_a_model_names_it_and_flags_what_was_not_found():
     html = answer.answer(of(approved()))
     found = seen(html)
-    assert "written by qwen, at 127.0.0.1:8080" in found.said
-    assert "Low confidence" in found.said
-    assert "nothing found supports 2 of 3 sentences: check “It is long.”" in found.said
-    assert "Faithfulness 33%: 1 of 3 sentences supported by what they cite; 1 could not be checked" in found.said
+    assert "Written by qwen, at 127.0.0.1:8080" in found.said
+    said = seen(answer.question(of(approved()))).said
+    assert "! Check this nothing found supports 2 of 3 sentences: “It is long.”" in said
     for tag in ("unsupported", "invented citation", "not checked"):
         assert found.said.count(tag) == 1
     assert "It is long 2. unsupported" in found.said and "It stands. not checked" in found.said
@@ -136,8 +135,7 @@ def test_an_answer_by_a_model_names_it_and_flags_what_was_not_found():
 
 def test_an_answer_that_a_model_could_not_write_says_so_above_it():
     said = seen(answer.answer(of(refused()))).said
-    assert said.startswith("Quoted, not written: qwen, at 127.0.0.1:8080 failed: it broke off in the middle.")
-    assert "no language model" in said
+    assert "Quoted in place of qwen, at 127.0.0.1:8080" in said
     listed = seen(path.action(of(refused()))).said
     assert "qwen at 127.0.0.1:8080 broke off in the middle.Answer: The best sentences are quoted instead." in listed
 

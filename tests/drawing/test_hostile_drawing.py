@@ -89,7 +89,7 @@ class Hostile:
         short = ShortAnswer(
             text=text[:2].strip(), citation=9, source_id="c0", strip_id=own[0].id, start=0, end=2, confidence=0.5
         )
-        whole = Answer(text=text, by="openai:m", citations=citations, short=short, low_confidence=True)
+        whole = Answer(text=text, by="openai:m", citations=citations, short=short, doubts=("weak",))
         checks = tuple(check_of(number, *each) for number, each in enumerate(split_cited_sentences(text)))
         self.events = [self._with(each, found, page, own, whole, checks) for each in events()]
         self.trace = Trace.from_events(self.events)

@@ -11,7 +11,7 @@ from crag.core.trace import Trace
 from crag.core.types import Answer, Citation, Reported, SentenceCheck, ShortAnswer
 from crag.export.html import safe_text
 from crag.export.markdown import Harmless, closing, escape_markdown, extract_answer, opening
-from crag.messages.answers import LOW_CONFIDENCE, NOTHING_SHOWN
+from crag.messages.answers import NOTHING_SHOWN
 from crag.text.addresses import JOINER
 
 MARKUP = st.lists(st.sampled_from([*"[]()!<>a/:\\ 1\u202e\n.@", "www", "pdf"]), max_size=20).map("".join)
@@ -74,7 +74,7 @@ def test_under_an_answer_stand_its_sources_and_what_is_doubtful() -> None:
         text="It took 80 days [1]. It is far [2]. So they say.",
         by="m",
         citations=(citation(1, page=3), web),
-        low_confidence=True,
+        doubts=("unsupported", "unnamed"),
         unnamed=("Madill",),
         contradicts=Reported(value="70", citation=1),
         differing=(Reported(value="80", citation=1, dated="2018"), Reported(value="90", citation=2)),
@@ -85,15 +85,14 @@ def test_under_an_answer_stand_its_sources_and_what_is_doubtful() -> None:
         "\n\n---\n\n"
         "[1] a \\[report\\].pdf, page 3  \n"
         "[2] **web** Moon, <https://example.org/a%20b>  \n"
-        "*Nothing found names Madill.*  \n"
-        f"*{LOW_CONFIDENCE}; nothing found supports 1 of 1 sentence: check “So they say.”. Check the cited pages.*  \n"
+        "*Check this: nothing found supports 1 of 1 sentence: “So they say.”; nothing found names Madill (page 3).*  \n"
         f"*{NOTHING_SHOWN.capitalize()}: So they say.*  \n"
         "*The table on p. 3 says 70 \\[1\\].*  \n"
         "*Your documents give different values: 80 in a \\[report\\].pdf (2018) \\[1\\]; 90 in Moon \\[2\\].*"
     )
     assert extract_answer(answer.text + said) == "It took 80 days . It is far . So they say."
     assert closing(Trace()) == ""
-    assert closing(Trace(answer=Answer(text="They do not say.", by="m", abstained=True, low_confidence=True))) == ""
+    assert closing(Trace(answer=Answer(text="They do not say.", by="m", abstained=True))) == ""
 
 
 def test_the_words_that_answer_stand_first_and_are_what_is_read_back() -> None:

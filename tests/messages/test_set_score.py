@@ -54,7 +54,7 @@ def test_where_the_set_decided_every_export_says_why() -> None:
     trace = run(Aggregation.SET)
     assert trace.round is not None and trace.round.together is not None and trace.decision is not None
     assert trace.decision.score == trace.round.together.score and trace.decision.deciding_id is None
-    assert "the chunks as a set scored" in decision_sentence(trace.decision)
+    assert "together the passages fit" in decision_sentence(trace.decision)
     reason = weighed_sentence(trace)
     assert reason.startswith("The best chunk scores") and reason[:20] in turn(trace).replace("\\", "")
     record = RunRecord.of(trace).json_values()["rounds"][-1]["together"]
@@ -78,7 +78,7 @@ def test_a_stored_run_without_it_is_read_and_decided_by_its_best_chunk() -> None
     assert redecide(trace, CHUNK_RULES).decision == trace.decision
     as_set = redecide(trace, CHUNK_RULES.changed(aggregation=Aggregation.SET)).decision
     assert as_set is not None and as_set.score == trace.decision.score
-    assert "the best chunk scored" in decision_sentence(as_set)
+    assert "the best passage fits" in decision_sentence(as_set)
 
 
 # What is said of where documents are kept: hosts, and never an address that may hold a password

@@ -8,7 +8,6 @@ from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Action, Aggregation, Grade
 from crag.evaluation.trigger import decide
-from crag.messages.wording import decision_sentence
 from crag.testing.fakes import FixedWeb
 from tests.support.paths import SOSO, WEB, Case
 
@@ -47,15 +46,6 @@ def test_a_doubted_run_loops_first_and_then_uses_documents_and_web() -> None:
     assert (last.decision.action, last.decision.doubt) == (Action.AMBIGUOUS, 0.1)
     assert case.kept_sources == {"internal", "external"}
     assert redecide(case.trace, case.settings).decision == last.decision
-
-
-def test_it_says_by_how_little() -> None:
-    case = Case("balanced", [SOSO], changes={**DOUBTING, "loop_on": ()})
-    assert case.trace.decision is not None
-    assert decision_sentence(case.trace.decision) == (
-        "AMBIGUOUS: the best chunk scored 0.35, below 0.40 but within the margin of doubt (0.10), "
-        "so your documents stay."
-    )
 
 
 def test_the_published_designs_doubt_nothing_and_choose_strips_as_they_did() -> None:

@@ -184,7 +184,7 @@ def test_where_a_model_finds_no_answer_a_sure_quote_stands_and_is_marked(
     confidence: float | None, low: bool, quoted: bool
 ) -> None:
     silent = Given(Answer(text="They do not say.", by="m", abstained=True))
-    quote = Answer(text="A quote.", by="extractive", confidence=confidence, low_confidence=low)
+    quote = Answer(text="A quote.", by="extractive", confidence=confidence, doubts=("weak",) if low else ())
     generator = FallbackGenerator(silent, Given(quote), Heard().emitter)
     *_, last = generator.answer("Which bridge?", [], {}, Settings(confident_answer=0.6))
     assert last == (replace(quote, instead_of="m", remarks=("no answer",)) if quoted else silent.answers)

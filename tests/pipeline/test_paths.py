@@ -129,12 +129,6 @@ def test_three_way_cuts_the_graded_text() -> None:
     assert len(case.evaluator.graded[0][1]) == 2000
 
 
-def test_low_confidence_is_said_after_a_loop_that_found_nothing() -> None:
-    case = Case("loop", [GOOD], joint=0.1)
-    assert case.trace.answer is not None
-    assert case.trace.answer.low_confidence and not case.trace.answer.abstained
-
-
 @pytest.mark.parametrize(
     ("confidence", "abstained", "low"),
     [(None, False, False), (0.1, True, True), (0.2, False, True), (0.49, False, True), (0.5, False, False)],
@@ -147,12 +141,6 @@ def test_the_confidence_decides_whether_an_answer_is_given_and_marked(
     answer = case.trace.answer
     assert answer is not None and case.trace.action is Action.CORRECT
     assert (answer.abstained, answer.low_confidence, answer.confidence) == (abstained, low, confidence)
-
-
-def test_a_sure_answer_from_an_ambiguous_retrieval_is_not_marked() -> None:
-    case = Case("balanced", [SOSO], confidence=0.9, changes={"confident_answer": 0.5})
-    assert case.trace.action is Action.AMBIGUOUS
-    assert case.trace.answer is not None and not case.trace.answer.low_confidence
 
 
 def test_stop_ends_the_run_at_the_next_grade() -> None:

@@ -166,7 +166,7 @@ def approved() -> list[ev.Event]:
     whole = Answer(
         text="The bridge was opened in 1890 [1]. It is long [2]. It is red [9]. It stands.",
         by=QWEN,
-        low_confidence=True,
+        doubts=("unsupported",),
         citations=(cited(1, "c0", "internal", page=4), cited(2, "w1", "external")),
     )
     checks = (

@@ -160,8 +160,8 @@ def _numbers(found: GradeExplanation) -> None:
         rows.append(_row(found, "Title", found.chunk.context, title))
     number = st.column_config.NumberColumn
     columns = {
-        "Score": number(format="%.3f", width=70),
-        "Change": number(format="%+.3f", width=70),
+        "Score": number(format="%.2f", width=70),
+        "Change": number(format="%+.2f", width=70),
         "Without": st.column_config.TextColumn(width="large"),
     }
     st.dataframe(rows, hide_index=True, column_config=columns)

@@ -13,13 +13,12 @@ from crag.core.metadata import tags_of
 from crag.core.protocols import OWN
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
-from crag.core.types import Action
 from crag.export.html import elements as h
 from crag.export.html import words
+from crag.export.html.answer import SIGNS, state_chip
 from crag.export.html.elements import Html
-from crag.export.html.path import chip
 from crag.export.html.safe_text import excerpt, markdown
-from crag.messages.answers import brief_text, origin_text, origin_word
+from crag.messages.answers import STATES, brief_text, origin_text, origin_word
 from crag.pipeline.libraries import close_interrupted_runs
 from crag.pipeline.request import check_question
 from crag.storage.runs import RunSummary
@@ -214,8 +213,8 @@ def _history(session: Session) -> None:
 
 
 def _asked(run: RunSummary, here: bool) -> Html:
-    sign = words.ICONS[Action(run.action)] if run.action else "–"
-    parts = (run.action or "No action", run.strategy, words.ago(run.started_at), origin_text(run.via))
+    sign = SIGNS.get(run.outcome, "·")
+    parts = (STATES[run.outcome], run.strategy, words.ago(run.started_at), origin_text(run.via))
     button = h.button(
         data_pick=f"run:{run.run_id}", title=", ".join(filter(None, parts)), aria_current="true" if here else None
     )
@@ -303,11 +302,7 @@ def _draw(session: Session, turns: Sequence[str]) -> None:
 
 
 def _turn(trace: Trace) -> Html:
-    if trace.answer:
-        said = brief_text(trace.answer) or trace.answer.text
-    elif trace.handed_over:
-        said = "evidence handed over"
-    else:
-        said = "no answer" if trace.finished else "working…"
-    peek = h.span("peek")[chip(trace.action), f" {excerpt(said, 140)}"]
+    answer = trace.answer
+    said = brief_text(answer) or answer.text if answer else "" if trace.finished else "working…"
+    peek = h.span("peek")[state_chip(trace.outcome), f" {excerpt(said, 140)}"]
     return h.button("turn", data_pick=f"run:{trace.run_id}")[h.span("where")[trace.question], peek]

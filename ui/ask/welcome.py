@@ -17,6 +17,7 @@ from crag.export.html import elements as h
 from crag.export.html import path, slides, words
 from crag.export.html.elements import Html
 from crag.export.html.safe_text import markdown
+from crag.messages.wording import VERDICTS
 from ui.app import guide, tab
 from ui.app.session import Session
 from ui.ask import conversation
@@ -105,10 +106,8 @@ def _questions(session: Session) -> None:
         return
     st.subheader("Three questions to try", anchor=False)
     for number, each in enumerate(sample.questions):
-        label = f"{words.ICONS[each.expected]}  {markdown(each.question)}"
-        if session.may("ask") and st.button(
-            label, key=f"try-{number}", help=f"Ends {each.expected} by the local evaluator."
-        ):
+        says = f"Your documents: {VERDICTS[each.expected]}."
+        if session.may("ask") and st.button(markdown(each.question), key=f"try-{number}", help=says):
             with problems.reported():
                 session.ask(each.question)
                 st.rerun()

@@ -118,8 +118,7 @@ def questions(session: Session) -> None:
         return
     st.caption("Questions to try on the sample:")
     for number, each in enumerate(sample.questions):
-        label = f"{words.ICONS[each.expected]}  {markdown(each.question)}"
-        st.button(label, key=f"compare-try-{number}", on_click=_take, args=(each.question,))
+        st.button(markdown(each.question), key=f"compare-try-{number}", on_click=_take, args=(each.question,))
 
 
 def _take(question: str) -> None:

@@ -15,12 +15,12 @@ from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.export.html import elements as h
 from crag.export.html import words
+from crag.export.html.answer import state_chip
 from crag.export.html.elements import Html
 from crag.export.html.passage import View
-from crag.export.html.path import chip
 from crag.export.html.safe_text import markdown
-from crag.messages.answers import origin_text, origin_word
-from crag.messages.wording import stored_sentence
+from crag.messages.answers import STATES, origin_text, origin_word
+from crag.messages.wording import VERDICTS, stored_sentence
 from crag.runtime.jobs import Job
 from crag.text.formats import money
 from ui.app.session import Session
@@ -82,7 +82,7 @@ def _head(each: Lane) -> Html:
     return h.div("cmp-head")[
         each.letter and h.span("tag deciding")[each.letter],
         h.b[each.name],
-        chip(trace.action),
+        state_chip(trace.outcome),
         h.span("small num")[state],
         via and h.span("tag", title=origin_text(trace.via, trace.client))[via],
         changed and h.span("small", title=", ".join(changed))[f"{words.count(len(changed), 'setting')} changed"],
@@ -152,7 +152,7 @@ _LIVE = ("action", "score", "chunks_used", "words", "answer", "seconds")
 def summary(figures: Sequence[Figure], names: Sequence[str], *, whole: bool) -> list[dict[str, str]]:
     """A row for each figure that differs, a column for each run. Until the runs are over, always the same few."""
     heads = [markdown(name) for name in names]
-    shown = [each for each in figures if (each.name == "action" or each.differs if whole else each.name in _LIVE)]
+    shown = [each for each in figures if (each.name == "answer" or each.differs if whole else each.name in _LIVE)]
     rows = [zip(heads, map(partial(_cell, each), each.values), strict=True) for each in shown]
     return [{"What differs": each.label, **dict(cells)} for each, cells in zip(shown, rows, strict=True)]
 
@@ -162,7 +162,7 @@ def alike(figures: Sequence[Figure]) -> str:
     same = [
         f"{each.label.lower()} {_cell_text(each, each.values[0])}"
         for each in figures
-        if not each.differs and each.name != "action" and each.values[0]
+        if not each.differs and each.name != "answer" and each.values[0]
     ]
     said = f"The same in all columns: {'; '.join(same)}. " if same else ""
     if any(each.name == "remembered" and any(each.values) for each in figures):
@@ -171,13 +171,15 @@ def alike(figures: Sequence[Figure]) -> str:
 
 
 def _cell(each: Figure, value: Value) -> str:
-    if each.name in ("action", "scores_say"):
-        return f"**{words.ICONS[Action(str(value))]} {value}**" if value else "no action"
+    if each.name == "answer":
+        return f"**{STATES[value or '']}**"  # type: ignore[index]
     return "–" if value is None else markdown(_cell_text(each, value))
 
 
 def _cell_text(each: Figure, value: Value) -> str:
     """A value as a person reads it."""
+    if isinstance(value, Action):
+        return f"{words.ICONS[value]} {VERDICTS[value]}"
     if value is None or isinstance(value, str):
         return value or "none"
     if each.unit == "s":

@@ -13,8 +13,8 @@ from crag.core.errors import BusyError, NotFoundError
 from crag.core.trace import Trace
 from crag.export.html import elements as h
 from crag.export.html import words
+from crag.export.html.answer import state_chip
 from crag.export.html.elements import Html
-from crag.export.html.path import chip
 from crag.export.html.safe_text import excerpt, markdown
 from crag.messages.explanations import TITLES, outcome_lines, says_text, situation_sentence
 from crag.runtime.jobs import Job
@@ -121,5 +121,5 @@ def _show(job: Job[Event]) -> None:
 def _run(trace: Trace, says: str) -> Html:
     """One run's action, answer and flags."""
     text = trace.answer.text if trace.answer else ""
-    head = h.p[h.b[words.strategy(trace.strategy)], " ", chip(trace.action), " ", h.span("tag")[says]]
+    head = h.p[h.b[words.strategy(trace.strategy)], " ", state_chip(trace.outcome), " ", h.span("tag")[says]]
     return h.div("cx")[head, h.p[excerpt(text, _ANSWER)], [h.p("small")[line] for line in outcome_lines(trace)]]

@@ -109,7 +109,7 @@ def heat(found: Sweep, theme: str) -> Figure:
     import plotly.graph_objects as go  # takes half a second to load; only a chart needs it
 
     colours = COLOURS[theme]
-    hover = "upper %{y:.2f}, lower %{x:.2f}<br>worth %{z:.3f} a question<extra></extra>"
+    hover = "upper %{y:.2f}, lower %{x:.2f}<br>worth %{z:.2f} a question<extra></extra>"
     scale = [[0, colours["ground"]], [0.5, colours["soft"]], [1, colours["accent"]]]
     lowest = float(np.nanquantile(found.utility, 0.05))
     cells = go.Heatmap(

@@ -14,6 +14,7 @@ from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Difference
 from crag.core.errors import InputError
 from crag.export.html.safe_text import markdown
+from crag.messages.answers import STATES
 from crag.messages.evaluations import (
     ROUGH,
     UNTIMED,
@@ -25,7 +26,7 @@ from ui.app.session import Session
 from ui.components import downloads, forms
 from ui.evaluate import numbers
 from ui.evaluate.numbers import file_name, names
-from ui.evaluate.table import GROUPS, SHARES, action_text, answer_text, as_text, signed
+from ui.evaluate.table import GROUPS, SHARES, answer_text, as_text, signed
 
 _SAID = (
     "right",
@@ -119,7 +120,7 @@ _WATCHED = (
 )
 _JUDGED = (
     ("answer_holds", "answer now says it", "answer no longer says it"),
-    ("abstention_right", "now rightly answered or abstained", "now wrongly answered or abstained"),
+    ("abstention_right", "now rightly answered or not found", "now wrongly answered or not found"),
 )
 """What is said of the answer itself."""
 _MARKS = re.compile(r"(?<!\s)\s*+\[\d{1,3}\]")
@@ -133,8 +134,9 @@ def _same_answer(one: ResultRow, other: ResultRow) -> bool:
 
 def _differences(one: ResultRow, other: ResultRow) -> tuple[tuple[str, bool | None], ...]:
     """What changed. An answer that stayed the same became neither better nor worse: then what it is judged by did."""
-    both = None not in (one.action, other.action)  # plain RAG takes none
-    taken = [(f"{one.action} → {other.action}", None)] if both and one.action is not other.action else []
+    states = [row.state for row in (one, other)]
+    # A result of an earlier build has none.
+    taken = [(" → ".join(map(STATES.__getitem__, states)), None)] if all(states) and len({*states}) > 1 else []
     listed: list[tuple[str, bool | None]] = []
     if bool(one.problem) != bool(other.problem):
         listed.append(("now fails", False) if other.problem else ("no longer fails", True))
@@ -165,8 +167,10 @@ def row(change: Change, said: tuple[str, str]) -> dict[str, str]:
     return {
         "Question": change.first.question,
         "What changed": "; ".join(what),
-        said[0]: f"{action_text(change.first)}: {answer_text(change.first)}",
-        said[1]: f"{action_text(change.second)}: {answer_text(change.second)}",
+        **{
+            name: answer_text(row) if row.problem else f"{STATES[row.state]}: {answer_text(row)}"
+            for name, row in zip(said, (change.first, change.second), strict=True)
+        },
     }
 
 
@@ -177,7 +181,7 @@ _KINDS: Mapping[str, tuple[str, Callable[[Change], bool]]] = {
     "worse": ("Worse", lambda change: change.has(False)),
     "better": ("Better", lambda change: change.has(True)),
     "all": ("All that changed", lambda change: True),
-    "action": ("Other action", lambda change: change.has(None)),
+    "action": ("Other state", lambda change: change.has(None)),
 }
 
 

@@ -13,6 +13,7 @@ from crag.analysis.metrics.results import MEASURES, STEP_SECONDS, Mean, Result
 from crag.core.types import Action
 from crag.export.html import words
 from crag.export.html.safe_text import excerpt, markdown
+from crag.messages.answers import STATES
 from crag.messages.evaluations import NOTES, UNSCORED, title_of
 from crag.messages.providers import cost_text
 from crag.providers.prices import Spent
@@ -65,8 +66,8 @@ FILTERS: Mapping[str, Filter] = {
     "lost": Filter("Not in the evidence", lambda row: row.evidence_answer is False),
     "unsaid": Filter("Answer doesn't say it", lambda row: row.answer_holds is False),
     "unscored": Filter("Answer not scored", lambda row: bool(row.unscored)),
-    "abstained": Filter("Abstained", lambda row: row.abstained is True),
-    "misjudged": Filter("Wrongly answered or abstained", lambda row: row.abstention_right is False),
+    "abstained": Filter("Not found", lambda row: row.abstained is True),
+    "misjudged": Filter("Wrongly answered or not found", lambda row: row.abstention_right is False),
     "web": Filter("Searched the web", lambda row: row.searches > 0),
 }
 
@@ -252,7 +253,7 @@ def _row(row: ResultRow, known: Container[str], reasons: Mapping[str, str] | Non
     return {
         "Question": row.question,
         "Answer": answer_text(row),
-        "Action": action_text(row),
+        "State": STATES[row.state],
         **({"Lost": reasons.get(row.question_id, "")} if reasons else {}),
         "Retrieved": sign(row.acted_holds),
         "In the evidence": sign(row.evidence_answer),
@@ -268,11 +269,6 @@ def answer_text(row: ResultRow) -> str:
     return f"Failed: {row.problem}" if row.problem else excerpt(row.answer or "no answer", 220)
 
 
-def action_text(row: ResultRow) -> str:
-    """The action that was taken, with its sign."""
-    return f"{words.ICONS[row.action]} {row.action}" if row.action else "no action"
-
-
 def sign(value: bool | None) -> str:
     """Whether it is so, in a sign."""
     return "–" if value is None else "✓" if value else "✕"
@@ -281,5 +277,5 @@ def sign(value: bool | None) -> str:
 def note(row: ResultRow, known: Container[str]) -> str:
     """What else is to be said of a row; `known`: the runs that the history still holds."""
     gone = "" if row.run_id in known else "run deleted" if row.run_id else "no run"
-    said = ("abstained" if row.abstained else "", f"not scored: {UNSCORED}" if row.unscored else "", gone)
+    said = (f"not scored: {UNSCORED}" if row.unscored else "", gone)
     return ", ".join(filter(None, said))

@@ -15,6 +15,7 @@ from crag.core.runfacts import RunFacts
 from crag.core.types import Action
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
+from crag.messages.answers import STATES
 from crag.messages.monitoring import MOST_REWRITES, Said, change_sentence
 from crag.providers import registry
 from ui.app import clicks, guide, navigation
@@ -62,7 +63,7 @@ def _row(run: RunFacts, question: str) -> cells.Row:
         "Best score": f"{run.best:.2f}" if run.best is not None else "",
         "Rewrites": f"{run.rewrites:,}" if run.rewrites else "",
         "Web": "searched" if run.web else "",
-        "Ended": run.outcome if run.outcome != "answered" else "",
+        "Ended": STATES[run.outcome],
         "Asked of": scope_text(run.scope) if run.scope else "",
         "Through": asker_text(run.via) if run.via not in ("", "app") else "",
         "Failed": ", ".join(f"{registry.title(who)}: {why}" for who, _, why in refused),

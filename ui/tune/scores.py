@@ -150,15 +150,15 @@ def show(part: Learnable, key: Hashable, scores: Sequence[ChunkScore], settings:
 
     def curve() -> Made:
         found = roc(known, labels)
-        return charts.roc(found, theme), f"area under it {found.auc:.3f}", found
+        return charts.roc(found, theme), f"area under it {found.auc:.2f}", found
 
     def precision() -> Made:
         found = precision_recall(known, labels)
-        return charts.precision_recall(found, theme), f"average precision {found.average_precision:.3f}", found
+        return charts.precision_recall(found, theme), f"average precision {found.average_precision:.2f}", found
 
     def reliable() -> Made:
         found = reliability(known, labels)
-        return charts.reliability(found, theme), f"expected calibration error {found.error:.3f}", found
+        return charts.reliability(found, theme), f"expected calibration error {found.error:.2f}", found
 
     first, second, third = st.columns(3, gap="large")
     with first:

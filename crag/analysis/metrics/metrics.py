@@ -22,7 +22,7 @@ from crag.analysis.questions.matching import (
 from crag.analysis.questions.sets import Question
 from crag.core.errors import CancelledError, CutOffError
 from crag.core.model_ids import about
-from crag.core.trace import Round, Trace
+from crag.core.trace import Outcome, Round, Trace
 from crag.core.types import Action, Chunk, Step, WebPage
 
 Label = Literal["unanswerable", "page", "answer", "source"]
@@ -174,6 +174,7 @@ class ResultRow:
     unscored: bool = False
     question_covered: Annotated[float | None, MEAN] = None
     topics_covered: Annotated[float | None, MEAN] = None
+    state: Outcome = ""
     abstained: Annotated[bool | None, MEAN] = None
     abstention_right: Annotated[bool | None, MEAN] = None
     rewrites: Annotated[int, MEAN] = 0
@@ -256,6 +257,7 @@ def measure_run(trace: Trace, expected: Question) -> ResultRow:
         unscored=bool(accepted) and not comparable(accepted),
         question_covered=_question_covered(said, abstained, expected),
         topics_covered=topic_coverage(said, expected.topics) if answer else None,
+        state=trace.outcome,
         abstained=abstained,
         abstention_right=None if abstained is None or not known else abstained != any(known),
         rewrites=len(trace.rewrites),

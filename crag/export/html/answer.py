@@ -6,35 +6,38 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from crag.core.model_ids import about, maker, name_in_sentence
-from crag.core.trace import Trace
+from crag.core.model_ids import maker, name_in_sentence
+from crag.core.trace import Outcome, Trace
 from crag.core.types import Answer, Calculation, Chunk, Citation, SentenceCheck
 from crag.export.html import elements as h
-from crag.export.html import marks, path, words
+from crag.export.html import marks, words
 from crag.export.html.elements import Html
-from crag.export.html.figures import QuotedRows, conflicts, draw_rows, figures_layer, find_rows, remarks
+from crag.export.html.figures import conflicts, draw_rows, figures_layer
 from crag.export.html.marks import SavedPages
 from crag.export.html.passage import annotate, recognised, short_layer
-from crag.export.html.path import chip
 from crag.export.html.safe_text import excerpt
 from crag.export.markdown import handed_over
+from crag.export.quoted_rows import QuotedRows, find_rows
 from crag.generation.citations import MARK, locate_checks, numbers_in, split_cited_sentences
 from crag.messages.answers import (
-    NOT_FOUND,
     NOTHING_SHOWN,
+    STATES,
     calculation_text,
     check_sentence,
-    confidence_text,
     fault_of,
     handed_sentence,
     marks_text,
     objection_sentence,
     origin_text,
-    weakness_text,
+    standing_text,
 )
-from crag.messages.wording import context_text, failure_sentence, remark_sentence, scope_text, web_origin, worded_by
+from crag.messages.wording import context_text, failure_sentence, remark_sentences, scope_text, web_origin, worded_by
 
+SIGNS: dict[Outcome, str] = {"answered": "✓", "web": "↗", "check": "!", "not found": "–", "overview": "≡"}
+"""A shape for each state of an answer, used for nothing else."""
+_CHIPS: dict[Outcome, str] = {"answered": "tag only", "overview": "tag only", "web": "tag web", "check": "tag deciding"}
 _MARK = re.compile(r"\[(\d{1,3})\]([.,;:!?]*)")
 """A citation mark, and the punctuation that must not be torn from it at a line's end."""
 _PENDING = re.compile(r"\[(\d{1,3})\]")
@@ -44,29 +47,32 @@ _UNFINISHED = re.compile(r"(?<!\s)\s*+\[[\d,;\s]{0,20}$")
 """A mark that is still being written."""
 
 
+def state_chip(outcome: Outcome) -> Html | Literal[""]:
+    """How a run ended, in a line of text: whether one can rely on its answer. Nothing while it goes on."""
+    return outcome and h.span(_CHIPS.get(outcome, "tag"))[f"{SIGNS.get(outcome, '')} {STATES[outcome]}".strip()]
+
+
 def question(trace: Trace, *, announced: bool = False) -> Html:
-    """The question, and beneath it what became of it. `announced`: screen readers hear how the run ended."""
-    action = trace.action and ("Retrieval: ", chip(trace.action), " · ")
+    """The question, and beneath it the answer's state. `announced`: screen readers hear how the run ended."""
     took = f" · {words.format_duration(trace.seconds)}" if trace.finished else ""
     forced = ", forced action" if trace.settings.get("forced") else ""
     via = (said := origin_text(trace.via, trace.client)) and f" · {said}"
     scope = trace.scope and h.div("small")[h.span("tag")["Asked of"], f" {scope_text(trace.scope)}"]
-    below = h.div("small")[action, trace.strategy, forced, took, via]
+    state = trace.outcome and h.div[state_chip(trace.outcome), f" {standing_text(trace)}"]
+    below = h.div("small")[trace.strategy, forced, took, via]
     ended = announcement(trace) if announced and trace.finished else None
     return h.div("cx", data_announce=ended, data_run=ended and trace.run_id)[
-        h.div("question")[trace.question, _asked_as(trace), below, scope]
+        h.div("question")[trace.question, _asked_as(trace), state, below, scope]
     ]
 
 
 def announcement(trace: Trace) -> str:
-    """How a run ended, as a screen reader says it: the answer's first sentence and the verdict on the retrieval."""
-    verdict = f" Retrieval: {trace.action}." if trace.action else ""
+    """How a run ended, as a screen reader says it: the answer's state and first sentence."""
     if trace.answer is None:
-        return f"{_no_answer(trace)}{verdict}"
+        return _no_answer(trace)
     opening = trace.answer.text[: 4 * _SPOKEN]
     first, _ = next(iter(split_cited_sentences(opening)), (opening, ()))
-    lead = NOT_FOUND if trace.answer.abstained else "Answer ready"
-    return f"{lead}: {excerpt(first, _SPOKEN)}{verdict}"
+    return f"{STATES[trace.outcome]}: {excerpt(first, _SPOKEN)}"
 
 
 def answer(trace: Trace, alone: Sequence[tuple[int, int]] = (), *, opens: bool = True) -> Html:
@@ -76,12 +82,13 @@ def answer(trace: Trace, alone: Sequence[tuple[int, int]] = (), *, opens: bool =
     """
     whole = trace.answer
     if whole is None:
-        return _unanswered(trace) if trace.finished else _written(trace)
+        none = h.div("cx")[h.div("answer abstained")[_no_answer(trace)]]
+        return none if trace.finished else _written(trace)
     known = {citation.number: _mark(citation, opens=opens) for citation in whole.citations}
     kind = "answer abstained" if whole.abstained else "answer"
     said = _marked(whole, known, trace.checks, alone, find_rows(trace))
     against = conflicts(whole, lambda number: known.get(number, Html()))
-    return h.div("cx")[_quoted(whole, trace), _short(whole, known), h.div(kind)[said], against, _label(whole, trace)]
+    return h.div("cx")[_short(whole, known), h.div(kind)[said], against, _label(whole, trace)]
 
 
 def _short(whole: Answer, known: Mapping[int, Html]) -> Html:
@@ -134,24 +141,6 @@ def _written(trace: Trace) -> Html:
     written = _UNFINISHED.sub("", trace.text)
     body = [h.span("cite")[piece] if place % 2 else piece for place, piece in enumerate(_PENDING.split(written))]
     return h.div("cx")[h.div("answer")[body, h.span("cursor")]]
-
-
-def _quoted(whole: Answer, trace: Trace) -> Html:
-    """Said above an answer that a model was to write and could not."""
-    if not whole.instead_of:
-        return Html()
-    said = f"{maker(whole.instead_of)} failed."
-    if "no answer" in whole.remarks:
-        said = f"{maker(whole.instead_of)} found no answer; the closest passage says:"
-    elif failure := next(iter(reversed(path.step_failures(trace, "answer"))), None):
-        own = failure.who == whole.instead_of
-        cause = about(failure.cause, failure.who, name_in_sentence)
-        said = f"{maker(whole.instead_of)} failed: it {failure.cause}" if own else f"{said} {cause}"
-    return h.div("note")[h.b["Quoted, not written:"], f" {said}"]
-
-
-def _unanswered(trace: Trace) -> Html:
-    return h.div("cx")[h.div("answer abstained")[_no_answer(trace)]]
 
 
 def _no_answer(trace: Trace) -> str:
@@ -224,44 +213,20 @@ def _place(citation: Citation) -> str:
 
 
 def _label(whole: Answer, trace: Trace) -> Html:
-    """What kind of answer this is, said openly."""
-    tags, notes = [], []
-    if said := confidence_text(trace):
-        tags.append(said)
-    notes.append("no language model" if whole.quoted else f"written by {maker(whole.by)}")
-    if whole.abstained:
-        notes = ["nothing found supports an answer, so none is given"]
-    notes.append(weakness_text(trace))
-    origins = {citation.origin for citation in whole.citations}
-    if "external" in origins:
-        tags.append("With web sources" if "internal" in origins else "From the web alone")
+    """Who wrote an answer, what from the web it rests on, and what is remarked of it."""
+    notes = [] if whole.quoted else [f"Written by {maker(whole.by)}"]
+    if whole.instead_of:
+        notes = [f"Quoted in place of {maker(whole.instead_of)}"]
+    if {citation.origin for citation in whole.citations} == {"internal", "external"}:
+        notes.append("With web sources")
     if kept := [citation for citation in whole.citations if citation.from_web]:
         unverified = any(citation.from_web == "unverified" for citation in kept)
-        tags.append(f"With a page kept from the web{', unverified' if unverified else ''}")
-    shown = h.joined(" ", (h.span("tag web" if "web" in tag else "tag")[tag] for tag in tags))
-    remarked = [remark_sentence(each) for each in whole.remarks if each != "no answer"]
-    replies = [h.fragment(h.span("tag")["The model's reply"], " ", each) for each in remarked]
+        notes.append(f"With a page kept from the web{', unverified' if unverified else ''}")
     lines = [
-        (shown, " ", "; ".join(filter(None, notes))),
-        *replies,
-        *remarks(trace.checks),
-        *([] if whole.quoted else _faithfulness(trace)),
+        "; ".join(notes),
+        *(h.fragment(h.span("tag")["The model's reply"], " ", each) for each in remark_sentences(whole)),
     ]
     return h.fragment((h.p("small")[line] for line in lines if line), _disputed(trace))
-
-
-def _faithfulness(trace: Trace) -> list[object]:
-    """The share of sentences that what they cite supports, as a figure and in words."""
-    if not trace.checks:
-        return []
-    supported = sum(1 for check in trace.checks if check.supported)
-    checkable = sum(1 for check in trace.checks if check.supported is not None)
-    if trace.faithfulness is None:
-        return ["Faithfulness unknown: no sentence could be checked"]
-    left = sum(1 for check in trace.checks if check.supported is None and check.note)
-    more = f"; {left} could not be checked" if left else ""
-    said = f": {supported} of {words.count(checkable, 'sentence')} supported by what they cite{more}"
-    return [(h.b[f"Faithfulness {trace.faithfulness:.0%}"], said)]
 
 
 def _disputed(trace: Trace) -> Html:

@@ -9,6 +9,7 @@ from typing import get_args
 from crag.core.model_ids import Maker, about, maker, name_in_sentence
 from crag.core.trace import Approval, Round, Search, Trace
 from crag.core.types import Aggregation, Grade, InjectionSpan, KeepReason, RetrievedChunk, Strip, WebPage
+from crag.evaluation.trigger import verdict
 from crag.export.html import elements as h
 from crag.export.html import marks, path, words
 from crag.export.html.elements import Html
@@ -16,6 +17,7 @@ from crag.export.html.passage import Passage, View, draw_passage, draw_surroundi
 from crag.export.html.safe_text import excerpt, site
 from crag.messages.answers import lacking_sentence
 from crag.messages.wording import (
+    FITS,
     injection_reason,
     injection_text,
     kept_reason,
@@ -158,7 +160,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
         marks.stale_why(chunk, view.stale),
         _facts(grade, strips, view),
         h.div("facts")[
-            h.span[f"similarity {found.similarity:.3f} (for ranking only)"],
+            h.span[f"similarity {found.similarity:.2f} (for ranking only)"],
             h.span[f"indexed with: {excerpt(chunk.context, 120)}"] if chunk.context else "",
             h.span["from another store"]
             if chunk.elsewhere
@@ -213,11 +215,11 @@ def score(grade: Grade | None, view: View, *, waiting: bool) -> Html:
         return h.fragment(h.span("bar")[lines], h.span("verdict none")[note])
     if grade.score is None:
         return h.fragment(h.span("bar")[lines], h.span("verdict none")["? grade failed"])
-    verdict = words.verdict_of(grade.score, view.upper, view.lower)
-    name, shown = verdict.lower(), format_score(grade.score, view.upper, view.lower)
+    said = verdict(grade.score, upper=view.upper, lower=view.lower)
+    name, shown = said.lower(), format_score(grade.score, view.upper, view.lower)
     return h.fragment(
-        h.span("bar", title=f"score {grade.score:.3f}, {against}")[h.i(name, style=f"width:{grade.score:.1%}"), lines],
-        h.span(f"verdict {name}")[h.span("num")[shown], f"{words.ICONS[verdict]} {name.capitalize()}"],
+        h.span("bar", title=f"score {shown}, {against}")[h.i(name, style=f"width:{grade.score:.1%}"), lines],
+        h.span(f"verdict {name}", title=said)[h.span("num")[shown], f"{words.ICONS[said]} {FITS[said]}"],
     )
 
 

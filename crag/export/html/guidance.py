@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from crag.core.events import Guidance
+from crag.core.events import Guidance, Near
 from crag.core.trace import Trace
 from crag.export.html import elements as h
-from crag.export.html import words
 from crag.export.html.elements import Html
 from crag.export.html.safe_text import excerpt
-from crag.messages.answers import against_text, near_text, web_text
-
-_NAME = 120
-"""Characters that are shown of a name."""
+from crag.messages.answers import nearest_sentence, web_text
 
 
 def panel(trace: Trace, *, web: bool | None = None, live: bool = True) -> Html:
@@ -23,31 +19,14 @@ def panel(trace: Trace, *, web: bool | None = None, live: bool = True) -> Html:
     if guidance is None:
         return Html()
     on = guidance.web if web is None else web
-    head, near = near_text(trace), _near(guidance, trace, live=live)
-    return h.div("cx")[
-        h.div("guide")[
-            head and near and h.fragment(h.h3[head], near), h.h3["The web"], _web(trace, guidance, on=on, live=live)
-        ]
-    ]
+    near = nearest_sentence(trace) and _near(guidance.near[0], live=live)
+    return h.div("cx")[h.div("guide")[near, h.h3["The web"], _web(trace, guidance, on=on, live=live)]]
 
 
-def _near(guidance: Guidance, trace: Trace, *, live: bool) -> Html:
-    limits = trace.decision or trace.run_settings
-    passages = [
-        h.li[
-            _clicked(f"chunk:{each.chunk_id}", live=live)[
-                h.span("says")[
-                    h.span("page")[each.where],
-                    " ",
-                    h.span("name")[excerpt(each.source, _NAME)],
-                ],
-                h.span("small")[words.sentence(against_text(each.score, limits.upper, limits.lower))],
-                h.span("quote")[each.quote],
-            ]
-        ]
-        for each in guidance.near
-    ]
-    return h.ul("turns")[passages] if passages else Html()
+def _near(near: Near, *, live: bool) -> Html:
+    box = h.button("pick", data_pick=f"chunk:{near.chunk_id}") if live else h.div("pick")
+    place = h.span("small")[f"{near.where} {excerpt(near.source, 120)}"]
+    return h.fragment(h.h3["Closest passage"], box[near.quote, place])
 
 
 def _web(trace: Trace, guidance: Guidance, *, on: bool, live: bool) -> Html:
@@ -56,7 +35,3 @@ def _web(trace: Trace, guidance: Guidance, *, on: bool, live: bool) -> Html:
         h.p("small")[web_text(trace, on=on), " ", h.span("query")[guidance.query]],
         h.p[h.button("pick", data_pick="web:")["Search the web for this"]] if offered else "",
     )
-
-
-def _clicked(pick: str, *, live: bool) -> h.Tag:
-    return h.button("pick", data_pick=pick) if live else h.div("pick")

@@ -9,7 +9,15 @@ from crag.core.types import Action, Grade, Step
 from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.elements import Html
-from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence, why_sentence
+from crag.messages.wording import (
+    VERDICTS,
+    decision_sentence,
+    failure_sentence,
+    instead_sentence,
+    outcome_sentence,
+    searched_text,
+    why_sentence,
+)
 
 _ORDER: list[Step] = list(words.STEPS)
 
@@ -90,12 +98,14 @@ def _action(trace: Trace) -> Html:
         return _card("", "!", _failure(trace))
     if trace.action is None:
         return _card("", "…" if not trace.finished else "–", h.span("says")[_meanwhile(trace)])
-    word, forced = trace.action, trace.decision is not None and trace.decision.instead_of is not None
-    sentence = outcome_sentence(trace, named=False)
-    lead = (" ", h.span("tag")["forced"], " ") if forced else ": "
-    says = h.span("says")[h.span("word")[word], lead, sentence]
+    verdict, forced = trace.action, trace.decision is not None and trace.decision.instead_of is not None
+    judged = trace.decision is None or trace.decision.score is not None or not trace.decision.unknown
+    searched, sentence = words.sentence(searched_text(trace))[:-1], words.sentence(outcome_sentence(trace, named=False))
+    said = f"{searched}: {VERDICTS[verdict] if judged else 'not judged'}"
+    word = h.span("word", title=f"{verdict} in the words of the paper")[said]
+    says = h.span("says")[word, ". ", forced and (h.span("tag")["forced"], " "), sentence]
     notes = [h.p("small")[line] for line in _notes(trace)]
-    return _card(word.lower(), words.ICONS[word], h.div[says, notes])
+    return _card(verdict.lower(), words.ICONS[verdict], h.div[says, notes])
 
 
 def _card(kind: str, icon: str, inner: Html) -> Html:
@@ -132,7 +142,8 @@ def _notes(trace: Trace) -> list[str]:
     for number, round in enumerate(trace.rounds[:-1]):
         if round.decision:
             retry = trace.rounds[number + 1].query
-            lines.append(f"Try {number + 1}: {decision_sentence(round.decision)} Searched again for “{retry}”.")
+            said = f"{VERDICTS[round.decision.action]}; {decision_sentence(round.decision, named=False)}"
+            lines.append(f"Try {number + 1}: {said} Searched again for “{retry}”.")
     if trace.cancelled:
         lines.append("Stopped by you.")
     return lines

@@ -10,8 +10,8 @@ from pathlib import Path
 from crag.core.errors import InputError
 from crag.core.trace import Trace
 from crag.engine import Engine
+from crag.export.html import answer, marks, page_pictures, words
 from crag.export.html import elements as h
-from crag.export.html import marks, page_pictures, path, words
 from crag.export.html.elements import Html
 from crag.export.html.pages import document, file_name, page
 from crag.export.html.safe_text import excerpt
@@ -67,6 +67,6 @@ def _row(trace: Trace, file: str) -> Html:
     about = [trace.strategy, words.moment(trace.started_at)]
     return h.div("entry")[
         h.h2[h.a(href=f"./{file}")[trace.question]],
-        h.p[path.chip(trace.action), " ", h.span("small")[" · ".join(about)]],
+        h.p[answer.state_chip(trace.outcome), " ", h.span("small")[" · ".join(about)]],
         h.p[excerpt(said, _WORDS) if said else h.span("quiet")["No answer"]],
     ]

@@ -18,8 +18,8 @@ from crag.text.formats import count as count
 from crag.text.formats import format_duration as format_duration
 from crag.text.formats import format_size as format_size
 
-ICONS = {Action.CORRECT: "✓", Action.AMBIGUOUS: "≈", Action.INCORRECT: "✕"}
-"""A shape for each action, so that colour never speaks alone."""
+ICONS = {Action.CORRECT: "●", Action.AMBIGUOUS: "◐", Action.INCORRECT: "○"}
+"""A shape for each action, used for nothing else, so that colour never speaks alone."""
 
 STEPS: dict[Step, str] = {
     "contextualize": "In context",
@@ -71,13 +71,6 @@ def moment(iso: str, zone: str = " UTC") -> str:
         return iso
     then = (then if then.tzinfo else then.replace(tzinfo=UTC)).astimezone(UTC)
     return f"{then.day} {MONTHS[then.month - 1]} {then.year} {then:%H:%M}{zone}"
-
-
-def verdict_of(score: float, upper: float, lower: float) -> Action:
-    """What one score says by itself, for colouring a bar; the same bounds as the action trigger's."""
-    if score >= upper:
-        return Action.CORRECT
-    return Action.INCORRECT if score < lower else Action.AMBIGUOUS
 
 
 def strategy(name: str) -> str:

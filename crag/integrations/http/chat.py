@@ -21,8 +21,8 @@ from crag.integrations.http.ask import EVENTS, Run, choose_settings, event_strea
 from crag.integrations.http.models import strategies, unknown
 from crag.integrations.http.problems import Problem
 from crag.integrations.http.serving import CurrentCall, GuardedRoute, RequestModel
-from crag.messages.answers import brief_text, conflict_sentences, fault_of
-from crag.messages.wording import failure_sentence, remark_sentence, unnamed_sentence
+from crag.messages.answers import brief_text, conflict_sentences, fault_of, state_text
+from crag.messages.wording import failure_sentence, remark_sentences
 
 _MOST_READ = 20_000
 """Characters of an earlier answer that are looked at."""
@@ -239,9 +239,8 @@ def finish_of(trace: Trace) -> FinishReason:
 def _warnings(trace: Trace) -> list[str]:
     said = [f"{failure_sentence(each, name_in_sentence)} {each.remedy}" for each in trace.failures if not each.fatal]
     if answer := trace.answer:
-        said += [unnamed_sentence(answer.unnamed)] if answer.unnamed else []
-        said += [remark_sentence(each) for each in answer.remarks]
-        said += conflict_sentences(answer)
+        said += [*remark_sentences(answer), *conflict_sentences(answer)]
+        said += [f"{state_text(trace)}."] if answer.state == "check" else []
     return said
 
 

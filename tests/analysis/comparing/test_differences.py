@@ -126,7 +126,7 @@ def test_evidence_handed_over_is_no_answer_that_lacks_anything() -> None:
     handed, spoken = run(wanted="evidence"), run(answer=said("Paris."))
     found = differences([handed, spoken], NAMES)
     values = {each.name: each.values for each in found.figures}
-    assert values["answer"] == ("evidence handed over", "given")
+    assert values["answer"] == ("handed over", "answered")
     assert (values["sentences"], values["sources"]) == ((None, 1), (None, 0))
     assert found.marks[1].sentences == () and not [item for item in found.items if item.kind == "sentence"]
     other = run(answer=said("Lyon."))

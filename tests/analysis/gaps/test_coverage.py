@@ -10,7 +10,7 @@ from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine
-from crag.messages.answers import near_text
+from crag.messages.answers import nearest_sentence
 
 MOON = "How long does the moon take to circle the earth?"
 WORDED = "how long does the Moon take to circle the earth"
@@ -69,8 +69,8 @@ def test_a_table_row_that_is_quoted_under_incorrect_is_an_answer_and_closes_a_ga
     assert after.action == Action.INCORRECT and after.answer is not None and "$3,169,463" in after.answer.text
     assert found(engine) == []
     assert [each.gap for _, each in engine.library().facts.since()] == [True, False]
-    assert after.guidance is not None and after.guidance.near and not near_text(after)
-    assert near_text(before) == "Nearest passages"
+    assert after.guidance is not None and after.guidance.near and not nearest_sentence(after)
+    assert nearest_sentence(before).startswith("The closest is in ")
 
 
 def test_what_a_program_asked_in_vain_is_a_gap_that_says_so(engine: Engine) -> None:

@@ -265,7 +265,6 @@ def test_below_the_floor_no_answer_is_given(floor: float, abstained: bool) -> No
     answer = whole(generator, QUESTION, KNOWLEDGE, Settings(min_answer_confidence=floor))
     assert (answer.abstained, answer.confidence) == (abstained, 0.3)
     assert bool(answer.citations) is not abstained
-    assert ("0.30" in answer.text and "0.31" in answer.text) is abstained
 
 
 def test_without_a_confidence_there_is_no_floor() -> None:

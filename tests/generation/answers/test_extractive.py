@@ -185,7 +185,7 @@ def test_unscored_chunks_are_answered_from_only_if_a_sentence_is_good_enough() -
     *_, silent = weak.answer(QUESTION, [strip], {chunk.id: chunk}, Settings())
     *_, plain = weak.answer(QUESTION, [strip], {chunk.id: chunk}, Settings(min_answer_score=0.0))
     assert isinstance(silent, Answer) and isinstance(plain, Answer)
-    assert silent.abstained and "0.05" in silent.text
+    assert silent.abstained and silent.text.endswith("says it.")
     assert not plain.abstained and plain.low_confidence
 
 

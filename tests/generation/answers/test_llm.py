@@ -16,7 +16,7 @@ from crag.generation.citations import read_marks
 from crag.generation.llm import LlmGenerator
 from crag.generation.places import Place
 from crag.generation.verification import CitationVerifier
-from crag.messages.wording import remark_sentence
+from crag.messages.wording import remark_sentences
 from crag.testing.contracts import BRIDGE, KNOWLEDGE, SOURCES, GeneratorContract, strip_of, whole
 from crag.testing.fakes import FakeChat, ScriptedEvaluator, chunk_of
 
@@ -192,7 +192,7 @@ def written(*pieces: str, question: str = QUESTION) -> Answer:
 def test_what_repeats_itself_without_end_is_kept_once_and_said() -> None:
     answer = written("It opened then [2]. ", *["It is a long bridge [1]. "] * 9, Cut("looped"))
     assert answer.text == "It opened then [1]. It is a long bridge [2]. …" and answer.remarks == ("looped",)
-    assert len(answer.citations) == 2 and remark_sentence("looped").endswith("stands here once.")
+    assert len(answer.citations) == 2 and remark_sentences(answer)[0].endswith("stands here once.")
 
 
 @pytest.mark.parametrize("piece", ["[1]", "so ", "\n"])

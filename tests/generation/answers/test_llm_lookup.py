@@ -88,12 +88,12 @@ def test_text_of_a_cell_that_speaks_to_a_model_stays_data() -> None:
 
 def test_an_answer_with_another_amount_names_the_cell() -> None:
     answer, *_ = answered(WRONG)
-    assert answer.contradicts == Reported(value="$163,220 million", citation=1) and answer.low_confidence
+    assert answer.contradicts == Reported(value="$163,220 million", citation=1)
     assert conflict_sentences(answer) == ["The table on p. 57 says $163,220 million [1]."]
 
 
 @pytest.mark.parametrize("said", [RIGHT, WRONG])
-def test_a_contradicted_answer_is_of_low_confidence_after_a_correct_retrieval(said: str, tmp_path: Path) -> None:
+def test_a_contradicted_answer_is_to_be_checked_after_a_correct_retrieval(said: str, tmp_path: Path) -> None:
     generator = LlmGenerator(FakeChat(lambda messages: said))
     engine = Engine(
         AppConfig.of(data=tmp_path), Keys(), evaluator=ScriptedEvaluator(score=lambda text: 0.9), generator=generator
@@ -104,7 +104,7 @@ def test_a_contradicted_answer_is_of_low_confidence_after_a_correct_retrieval(sa
         engine.close()
     again = Trace.from_json(trace.to_json())
     assert again.answer is not None and again.action is Action.CORRECT and again.answer.lookup == "found"
-    assert again.answer.low_confidence == bool(again.answer.contradicts) == (said is WRONG)
+    assert (again.answer.doubts == ("contradicts",)) == bool(again.answer.contradicts) == (said is WRONG)
 
 
 def test_a_cell_that_is_not_cited_gets_a_number_that_the_text_does_not_use() -> None:

@@ -76,7 +76,7 @@ def test_an_answer_has_marks_footnotes_and_what_is_known_of_it(served: ChatServe
     assert under.startswith("[1] report.pdf, page 1")
     known = found["crag"]
     assert found["id"].endswith(known["run_id"])
-    assert (known["action"], known["score"], known["abstained"]) == ("CORRECT", 0.9, False)
+    assert (known["action"], known["score"], known["state"]) == ("CORRECT", 0.9, "answered")
     assert {"report.pdf"} == {each["source"] for each in known["citations"]}
     assert found["usage"] == {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
     stored = served.engine.library("alpha").runs.trace(known["run_id"])
@@ -133,8 +133,8 @@ def test_an_abstention_is_an_honest_sentence(client: httpx.Client) -> None:
     found = post(client, ASKED, crag={"settings": {"min_answer_score": 1.0, "short_answer": 1.0}})
     [choice] = found["choices"]
     assert choice["finish_reason"] == "stop"
-    assert choice["message"]["content"].startswith("Your documents do not say")
-    assert found["crag"]["abstained"]
+    assert choice["message"]["content"].startswith("No passage of your documents says it.")
+    assert found["crag"]["state"] == "not found"
     assert found["crag"]["citations"] == []
 
 

@@ -48,7 +48,7 @@ def test_the_sdks_client_asks_a_question_and_reads_what_is_cited(library: Path) 
             question = {"question": "Who was the keeper of the lighthouse?"}
             answer = await client.call_tool("ask", question, progress_callback=steps)
             found: dict[str, Any] = answer.structured_content
-            assert found["action"] and (found["citations"] or found["abstained"])
+            assert found["action"] and (found["citations"] or found["state"] == "not found")
             page = await client.read_resource(found["chunks"][0]["uri"])
             assert "<page" in page.contents[0].text  # type: ignore[union-attr]
 

@@ -46,7 +46,7 @@ def test_a_question_is_answered_with_citations_and_its_steps_are_told_in_order(e
     async def inside(client: Client) -> None:
         result = await client.call_tool("ask", {"question": HIRED}, progress_callback=steps)
         found = record(result)
-        assert (found["action"], found["abstained"], found["strategy"]) == ("CORRECT", False, "balanced")
+        assert (found["action"], found["state"], found["strategy"]) == ("CORRECT", "answered", "balanced")
         cited = found["citations"][0]
         assert cited["quote"] == "The agency hired four hundred people in 2019."
         assert (cited["source"], cited["page"], cited["origin"]) == ("report.pdf", 1, "internal")
@@ -77,7 +77,8 @@ def test_nothing_good_enough_is_said_to_be_nothing(engine: Engine) -> None:
     async def inside(client: Client) -> None:
         result = await client.call_tool("ask", {"question": "What colour are whales?", "documents": ["songs.pdf"]})
         found = record(result)
-        assert found["abstained"] and not found["citations"] and "The sources hold no answer." in said(result)
+        assert found["state"] == "not found" and not found["citations"]
+        assert "The sources hold no answer." in said(result)
         evidence = await client.call_tool("ask", {"question": HIRED, "wanted": "evidence"})
         kept = record(evidence)
         assert kept["answer"] is None and not kept["citations"]
