@@ -327,8 +327,7 @@ class QuotedAnswer:
 
     `text`: of the source that is quoted first, with its title before it. `confidence`: of the words in it that answer;
     None where none were read. `facts`, by name: those by which it was chosen, and "chance", the log-odds of it among
-    all that could be quoted; "opposite", 1 where it has the opposite of a word of the question; "formula", 1 where a
-    result is asked for.
+    all that could be quoted; "formula", 1 where a result is asked for.
     """
 
     text: str

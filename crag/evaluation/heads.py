@@ -189,7 +189,7 @@ def _layer(given: Mapping[str, object], names: Sequence[str]) -> tuple[tuple[flo
     return tuple(float(weight) for weight in weights), bias
 
 
-ANSWER_FEATURES = ("relevance", "words", "chance", "opposite", "formula")
+ANSWER_FEATURES = ("relevance", "words", "chance", "formula")
 """One name a number that the layer weighs, in order. relevance: the logit of the quoted source; words: the log-odds of
 the words in it that answer; the others are `QuotedAnswer.facts`."""
 ODDS = 6.0

@@ -156,7 +156,8 @@ class ExtractiveGenerator:
         chosen = several or order_units(choose_units(ranked, most, first), first)
         if subjects.unnamed and settings.min_answer_score and _is_of_another_name(question, chosen[0], sources):
             return abstention(sources, self.by, unnamed=subjects.unnamed)
-        outcome = lookup.outcome if lookup else ""
+        opposite = not row and says_opposite(asked, chosen[0].text)
+        outcome = "opposite" if opposite else lookup.outcome if lookup else ""
         low = ground != "firm" or bool(subjects.unnamed) or outcome in UNMET
         whole = _compose_answer(chosen, sources, shown, low=low, by=self.by)
         whole = replace(whole, unnamed=subjects.unnamed, lookup=outcome)
@@ -172,11 +173,7 @@ class ExtractiveGenerator:
         source = sources.get(quoted.strip.source_id)
         if self._grader is None or source is None:
             return None
-        facts = {
-            **quoted.facts,
-            "opposite": float(says_opposite(question, quoted.text)),
-            "formula": float(formula_of(question) is not None),
-        }
+        facts = {**quoted.facts, "formula": float(formula_of(question) is not None)}
         text, _ = titled_text(source, part_of(quoted.strip, source))
         answer = QuotedAnswer(text=text, confidence=found.confidence if found else None, facts=facts)
         return self._grader.grade_answer(question, answer)

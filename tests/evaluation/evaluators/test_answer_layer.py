@@ -20,7 +20,7 @@ QUOTED = QuotedAnswer(text=TEXT, confidence=0.8, facts={"chance": 1.5, "covered"
 def test_a_layer_weighs_what_is_read_and_what_is_known() -> None:
     reading = Reading(relevance=2.0, span=4.0, closeness=0.5, start=0, end=9, tokens=20)
     values = dict(zip(ANSWER_FEATURES, answer_features(QUOTED, reading), strict=True))
-    assert (values["relevance"], values["chance"], values["opposite"]) == (2.0, 1.5, 0.0)
+    assert (values["relevance"], values["chance"], values["formula"]) == (2.0, 1.5, 0.0)
     layer = AnswerLayer(tuple(float(name == "words") for name in ANSWER_FEATURES), 0.0)
     unread = answer_features(replace(QUOTED, confidence=None), reading)
     assert layer.confidence(unread) < 0.5 < layer.confidence(tuple(values.values())) < 1.0
