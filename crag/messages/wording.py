@@ -103,13 +103,18 @@ def scope_text(scope: ScopeResolved) -> str:
 
 
 def context_text(context: QuestionRewritten) -> tuple[str, str]:
-    """What is said of a follow-up, as its label and its words: "Follows on", and the questions that it follows on."""
-    return ("Follows on", "; ".join(context.follows)) if context.follows else ("Asked as", context.standalone)
+    """What is said of a question that is not asked as it was typed, as a label and its words: what it follows on, how
+    its words were read, or what is asked."""
+    read = [f"{typed} as {word}" for typed, word in context.read]
+    left = [f"the first of {1 + len(context.left)} questions: ask the others one by one"] if context.left else []
+    if context.follows:
+        return "Follows on", "; ".join([*context.follows, *read])
+    return ("Read", "; ".join([*read, *left])) if read or left else ("Asked as", context.standalone)
 
 
 def worded_by(context: QuestionRewritten, name: Name = str) -> str:
     """Who worded what is asked in place of a follow-up; nothing where nobody did."""
-    if context.follows:
+    if context.follows or context.by == "reading":
         return ""
     return "In your words." if context.by == "person" else f"By {name(context.by)}."
 

@@ -32,6 +32,7 @@ from crag.generation.ground import finish, lacks_support, without_floor
 from crag.generation.verification import faithfulness
 from crag.pipeline.context import RunContext, State
 from crag.pipeline.guiding import guide
+from crag.pipeline.questions import Reading, WholeAnswer
 from crag.text.guard import detect_injection, mask_injection
 from crag.web.searching import outgoing
 
@@ -40,14 +41,20 @@ PAGE_CHARS = 2_000
 
 
 def contextualize(state: State, parts: RunContext) -> State:
-    """A question that follows on others, made to stand alone: as a person worded it, or from what came before."""
+    """A question as it is asked in its place: read as it was meant, and made to stand alone where it follows on others.
+
+    What a person worded is neither.
+    """
     asked, history, worded = state["question"], state["history"], state["standalone"]
+    read = Reading(question=asked) if worded or not parts.questions else parts.questions.read(asked)
     if worded:
         made, by = Standalone(question=worded), "person"
-    else:
+    elif history:
         assert parts.contextualizer is not None
-        made = parts.contextualizer.standalone(asked, history)
+        made = parts.contextualizer.standalone(read.question, history)
         by = parts.contextualizer.by
+    else:
+        made, by = Standalone(question=read.question), "reading"
     parts.emit(
         ev.QuestionRewritten(
             question=asked,
@@ -55,6 +62,8 @@ def contextualize(state: State, parts: RunContext) -> State:
             by=by,
             follows=made.follows,
             after=history[-1].run_id if history else "",
+            read=read.words,
+            left=read.left,
             at=parts.now(),
         )
     )
@@ -66,6 +75,9 @@ def retrieve(state: State, parts: RunContext) -> State:
 
     What of them speaks to a model is marked; they stay whole.
     """
+    if whole := _whole_answer(state, parts):
+        parts.emit(ev.Retrieved(query=state["query"], chunks=whole.chunks, round=0, at=parts.now()))
+        return {"retrieved": whole.chunks, "acted": whole.chunks, "grades": {}, "whole": whole}
     round, k, reach = state["round"], parts.settings.k, parts.settings.lookup_reach
     reach = reach if looks_up(state["question"]) else 0
     retrieved = parts.retriever.search(state["query"], max(k, reach))
@@ -73,6 +85,13 @@ def retrieve(state: State, parts: RunContext) -> State:
     found = tuple(replace(each, round=round, injections=detect_injection(each.chunk.text)) for each in near)
     parts.emit(ev.Retrieved(query=state["query"], chunks=found, round=round, at=parts.now()))
     return {"retrieved": found, "acted": found, "grades": {}, "joint": None, "decision": None}
+
+
+def _whole_answer(state: State, parts: RunContext) -> WholeAnswer | None:
+    """The answer to a question about a whole document, which takes the place of a search; None for any other."""
+    if state["round"] or parts.questions is None or not parts.settings.overview or parts.wanted != "answer":
+        return None
+    return parts.questions.answer(state["question"])
 
 
 def evaluate(state: State, parts: RunContext) -> State:
@@ -222,6 +241,10 @@ def refine_pages(state: State, parts: RunContext) -> State:
 
 def answer(state: State, parts: RunContext) -> State:
     """The answer to the question as it was asked, from the strips that were kept."""
+    if whole := state.get("whole"):
+        _emit_strips([each.chunk.id for each in whole.chunks], "internal", whole.strips, parts)
+        parts.emit(ev.Answered(answer=whole.answer, at=parts.now()))
+        return {"answer": whole.answer}
     knowledge, sources = _knowledge(state), _sources(state)
     decision, settings = state.get("decision"), parts.settings
     if parts.strip_evaluator is not None:
