@@ -20,11 +20,12 @@ from pathlib import Path
 import numpy as np
 
 from corpora.pairs import lines
-from crag.generation.whole_questions import FILE, KINDS, NAME, PART, Classifier, features_of, roots_of, shorten
+from crag.generation.whole_questions import FILE, KINDS, NAME, OTHER, PART, Classifier, features_of, roots_of, shorten
 from crag.text.words import words
 
 HERE = Path(__file__).resolve().parent
 EACH, STEPS, RATE, DECAY = 700, 300, 0.05, 2e-3
+THINGS = frozenset(map(shorten, "document paper report file text slides email dokument datei documento informe rapport".split()))
 """Ordinary questions of a set; steps of the fit, their rate, and what a weight costs."""
 
 
@@ -51,8 +52,12 @@ def forms() -> Iterator[tuple[int, list[str]]]:
     for kind, each in json.loads((HERE / "overview_questions.json").read_text("utf-8")).items():
         for form in each:
             marked = form.format(**{slot: f" zq{slot} " for slot in slots})
-            found = (slots.get(word.removeprefix("zq"), word) for word in words(marked))
-            yield KINDS.index(kind), [token if token[0] == "§" else shorten(token) for token in found]
+            found = [slots.get(word.removeprefix("zq"), word) for word in words(marked)]
+            tokens = [token if token[0] == "§" else shorten(token) for token in found]
+            yield KINDS.index(kind), tokens
+            if any(token in THINGS for token in tokens) and NAME not in tokens:
+                for stands in (OTHER, NAME):  # a thing that no form names: "the protocol"
+                    yield KINDS.index(kind), [stands if token in THINGS else token for token in tokens]
 
 
 def main() -> None:

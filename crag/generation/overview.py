@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count as counting
 from itertools import islice, pairwise
+from types import MappingProxyType
 
 from crag.core.tables import SEPARATOR
 from crag.core.types import Chunk, Document
@@ -27,11 +28,13 @@ from crag.text.words import count_words
 MOST_LISTED, MOST_TOLD = 40, 8
 """Parts or items that are listed at most; parts of which the first sentence is quoted."""
 _LONGEST_HEADING, _LONGEST_QUOTE, _OPENING = 90, 320, 300
-_OFTEN = 3
-"""So often the same line, but for its numbers, heads pages, and no part."""
+_LOOKED_AT, _OFTEN = 40, 3
+"""Sentences that are looked at; and so often the same line, but for its numbers, heads pages, and no part."""
 _ROMAN = dict(zip("I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX".split(), counting(1)))
 _NUMBERED = re.compile(r"(?:[^\W\d]+ )?(\d{1,2}|[IVX]{1,5})(?:[.):–-]| |$)(?!\d)")
 _LEADERS = re.compile(r"(?:\. ?|_|…){4}|[:\t]\s?\d+$")
+_LISTED = re.compile(r"(.{3,120}?)[\s.:_…]*[\s.:_…](?:\d{1,3})")
+_CONTENTS = 12
 _FEWEST_NUMBERED, _FEWEST_WORDS = 3, 6
 
 Span = tuple[Chunk, int, int]
@@ -51,6 +54,19 @@ class Part:
         at = max(0, chunk.text.find(self.heading))
         return chunk, at, at + len(chunk.text[at:].partition("\n")[0])
 
+    @property
+    def roots(self) -> Roots:
+        """By which a question names it: those of its heading without its number."""
+        found = _NUMBERED.match(self.heading)
+        return roots_of(self.heading[found.end() :] if found else self.heading) or roots_of(self.heading)
+
+    @property
+    def body(self) -> list[Span]:
+        """Its text chunk by chunk, without its heading."""
+        first, _, after = self.first
+        opens = after if first.text[: after].endswith(self.heading) else 0
+        return [(chunk, opens if chunk is first else 0, len(chunk.text)) for chunk in self.chunks]
+
 
 @dataclass(frozen=True)
 class Outline:
@@ -64,12 +80,26 @@ class Outline:
         return [chunk for chunk in self.stored if chunk.page]
 
     @cached_property
+    def body(self) -> list[Span]:
+        """Its text chunk by chunk."""
+        return [_whole(chunk) for chunk in self.chunks]
+
+    @cached_property
+    def weights(self) -> Counter[str]:
+        """In how many of its chunks each root stands."""
+        return Counter(root for chunk in self.chunks for root in roots_of(chunk.text))
+
+    @cached_property
     def parts(self) -> list[Part]:
-        """Each heading once, but for those that stand over page after page and the title's own lines."""
+        """Each heading once, but for those that stand over page after page and the title's own lines.
+
+        Where there is a table of contents, those that it lists.
+        """
         heads, last = [], ""
         for place, chunk in enumerate(self.chunks):
             if (heading := _heading_of(chunk)) and heading != last:
-                heads.append((place, heading))
+                before = place and heading in self.chunks[place - 1].text.split("\n")
+                heads.append((place - 1 if before else place, heading))
                 last = heading
         often, title = Counter(_unnumbered(heading) for _, heading in heads), roots_of(self.document.title)
         kept = [
@@ -77,8 +107,17 @@ class Outline:
             for place, heading in heads
             if often[_unnumbered(heading)] < _OFTEN and (place or not roots_of(heading) <= title)
         ]
-        ends = [place for place, _ in kept[1:]] + [len(self.chunks)]
-        return [Part(head, self.chunks[at : max(end, at + 1)]) for (at, head), end in zip(kept, ends, strict=True)]
+        contents = self._contents
+        listed = [each for each in kept if roots_of(each[1]) in contents]
+        kept = listed if len(listed) >= _FEWEST_NUMBERED else kept
+        ends = [*(place for place, _ in kept[1:]), len(self.chunks)]
+        return [Part(head, self.chunks[at : max(end, at + 1)]) for (at, head), end in zip(kept, ends, strict=False)]
+
+    @cached_property
+    def _contents(self) -> set[Roots]:
+        """The headings that a table of contents among the first chunks lists: lines that end in a page's number."""
+        lines = (line for chunk in self.chunks[:_CONTENTS] for line in chunk.text.split("\n"))
+        return {roots_of(found[1]) for line in lines if (found := _LISTED.fullmatch(line.strip()))} - {frozenset()}
 
     @cached_property
     def numbered(self) -> list[Part]:
@@ -91,7 +130,7 @@ class Outline:
 
     def named(self, asked: Roots, number: int = 0) -> list[Part]:
         """The parts whose whole heading is among these roots, the longest first; else those of this number."""
-        roots = [(roots_of(part.heading), part) for part in self.parts]
+        roots = [(part.roots, part) for part in self.parts]
         found = sorted((each for each in roots if each[0] and each[0] <= asked), key=lambda each: -len(each[0]))
         return [part for _, part in found] or [part for part in self.numbered if _number(part.heading) == number]
 
@@ -104,7 +143,8 @@ def _heading_of(chunk: Chunk) -> str:
     sound = 3 <= letters and len(heading) <= _LONGEST_HEADING and 2 * letters >= len(heading)
     plain = not heading[:1].islower() and not BULLET.match(heading) and " | " not in heading and "; " not in heading
     numbered = _NUMBERED.match(heading) is not None
-    return heading if sound and (plain or numbered) and not ends_as_sentence(heading) and not _LEADERS.search(heading) else ""
+    closed = (ends_as_sentence(heading) and heading[-1] != "?") or _LEADERS.search(heading)
+    return heading if sound and (plain or numbered) and not closed else ""
 
 
 def _unnumbered(heading: str) -> str:
@@ -116,13 +156,31 @@ def _number(heading: str) -> int:
     return 0 if found is None else _ROMAN.get(found[1]) or (int(found[1]) if found[1].isdigit() else 0)
 
 
-def statements(chunks: Iterable[Chunk]) -> Iterator[Span]:
-    """The sentences of running text, in order: those that end as one, have a few words, and are no rows of a table."""
-    for chunk in chunks:
-        for start, end in sentences(chunk.text) if chunk.kind == "text" else ():
-            said = chunk.text[start:end]
-            if ends_as_sentence(said) and count_words(said) >= _FEWEST_WORDS and not BULLET.match(said):
-                yield chunk, start, end
+def statements(body: Iterable[Span]) -> Iterator[Span]:
+    """The sentences of running text, in order: those that begin and end as one, have a few words, and are no rows."""
+    for chunk, opens, closes in body:
+        for start, end in sentences(chunk.text[opens:closes]) if chunk.kind == "text" else ():
+            said = chunk.text[opens + start : opens + end]
+            whole = ends_as_sentence(said) and said[0].isalpha() and not said[0].islower()
+            if whole and count_words(said) >= _FEWEST_WORDS and not _LEADERS.search(said):
+                yield chunk, opens + start, opens + end
+
+
+def tell(body: Sequence[Span], most: int, weights: Mapping[str, int] = MappingProxyType({})) -> list[Span]:
+    """Up to `most` sentences of the first forty, in order: those that come first, or say most of what the whole says.
+
+    `weights` count how often the whole has a root. Where there is no sentence, how the text begins.
+    """
+    found = list(islice(statements(body), _LOOKED_AT))
+
+    def weigh(span: Span) -> float:
+        roots = roots_of(span[0].text[span[1] : span[2]])
+        return sum(weights.get(root, 0) for root in roots) / (_FEWEST_WORDS + len(roots))
+
+    best = sorted(found, key=weigh, reverse=True)[:most] if weights else found[:most]
+    return sorted(best, key=found.index) or [
+        (chunk, at, min(closes, at + _OPENING)) for chunk, at, closes in body if chunk.text[at:closes].strip()
+    ][:1]
 
 
 def items_of(part: Part) -> list[Span]:
@@ -136,7 +194,7 @@ def items_of(part: Part) -> list[Span]:
             found.append((chunk, start, start + len(text)))
         lines = [(chunk, *span) for span in lines_of(chunk.text) if chunk.text[slice(*span)] != part.heading]
         rows += lines if chunk.kind == "table" else []
-    return found or rows or list(statements(part.chunks))
+    return found or rows or list(statements(part.body))
 
 
 @dataclass(slots=True)
@@ -184,10 +242,10 @@ def _headed(part: Part) -> tuple[str, Span]:
     return quotable(part.heading) + (f", {where}" if where and part.heading not in where else ""), part.first
 
 
-def write_overview(wanted: Wanted, outlines: Sequence[Outline], asked: Roots, number: int, *, named: bool) -> Overview | None:
+def write_overview(wanted: Wanted, outlines: Sequence[Outline], asked: Roots, number: int, *, several: bool) -> Overview | None:
     """The answer; None where the documents have not what is asked for: no part of that name, nothing to compare.
 
-    `asked`: the roots of the question, `number` one that it has; `named`: whether it names its document.
+    `asked`: the roots of the question, `number` one that it has; `several`: whether others could be meant.
     """
     made = Overview()
     outline = outlines[0]
@@ -199,7 +257,7 @@ def write_overview(wanted: Wanted, outlines: Sequence[Outline], asked: Roots, nu
             _tell_part(made, outline, parts[0])
         case "about":
             _introduce(made, outline)
-            made.lines += [made.quote(*islice(statements(outline.chunks), 3))]
+            made.lines += [made.quote(*tell(outline.body, 3, outline.weights))]
             _tell_parts(made, outline)
         case "outline":
             _list_parts(made, outline)
@@ -212,7 +270,7 @@ def write_overview(wanted: Wanted, outlines: Sequence[Outline], asked: Roots, nu
             made.listed([(_cut(quotable(each[0].text[each[1] : each[2]])), each) for each in items], "item")
         case "author" | "date":
             said = _properties(made, outline, ("author", "publisher") if wanted == "author" else ("created", "modified"))
-            if not said and named:
+            if not said and several:
                 return None
             made.lines += [said or f"The file does not say {'who wrote it' if wanted == 'author' else 'when'}."]
             _tell_opening(made, outline, dated=wanted == "date")
@@ -221,7 +279,7 @@ def write_overview(wanted: Wanted, outlines: Sequence[Outline], asked: Roots, nu
         case "compare" if len(outlines) > 1 or len(parts) > 1:
             for each in outlines if len(outlines) > 1 else ():
                 _introduce(made, each)
-                made.lines += [made.quote(*islice(statements(each.chunks), 2))]
+                made.lines += [made.quote(*tell(each.body, 2, each.weights))]
             for part in parts[:2] if len(outlines) == 1 else ():
                 _tell_part(made, outline, part)
             _tell_shared(made, outlines)
@@ -273,11 +331,11 @@ def _list_parts(made: Overview, outline: Outline) -> None:
 
 def _tell_parts(made: Overview, outline: Outline) -> None:
     parts = outline.numbered or outline.parts
-    told = [part for part in parts if next(statements(part.chunks), None)][: MOST_TOLD]
+    told = parts[:MOST_TOLD] if len(parts) > 1 else []
     made.lines += ["Its parts begin:"] if told else []
     for part in told:
         text, place = _headed(part)
-        made.lines += [f"- {made.say(text, place, stop=':')} {made.quote(*islice(statements(part.chunks), 1))}"]
+        made.lines += [f"- {made.say(text, place, stop=':')} {made.quote(*tell(part.body, 1))}"]
     if (more := len(parts) - len(told)) > 0 and told:
         made.lines += [f"And {count(more, 'more part')}."]
 
@@ -288,9 +346,8 @@ def _tell_part(made: Overview, outline: Outline, part: Part) -> None:
     text, place = _headed(part)
     ends = f" to {last}" if last != part.chunks[0].where else ""
     made.lines += [made.say(f"“{text}{ends}”", place, stop=":")]
-    found = list(islice(statements(part.chunks), 3)) or items_of(part)[:3]
     inner = [each for each in outline.parts if number and re.match(rf"{re.escape(number[1])}\.\d", each.heading)]
-    made.lines += [made.quote(*found)] if found else []
+    made.lines += [made.quote(*tell(part.body, 3))]
     made.listed([_headed(each) for each in inner], "part")
 
 

@@ -18,12 +18,12 @@ Wanted = Literal["", "about", "outline", "list", "author", "date", "pages", "com
 """What is wanted of a document as a whole; empty: nothing, the question is an ordinary one."""
 KINDS: tuple[Wanted, ...] = get_args(Wanted)
 FILE = Path(__file__).parents[1] / "models" / "overview" / "weights.json"
-LEAST = 0.9
+LEAST = 0.6
 """How likely a question must be about a whole document to be taken for one."""
 OTHER, NAME, PART, NUMBER = "§other", "§name", "§part", "§number"
 """What a word stands for that is none of the layer's own: one of a document's name, one of a heading that the question
 names whole, a number, any other."""
-_PREFIX, _MOST_WORDS, _MOST_OTHERS = 6, 60, 4
+_PREFIX, _MOST_WORDS, _MOST_OTHERS, _BETWEEN = 6, 60, 4, 3
 
 Roots = frozenset[str]
 
@@ -56,12 +56,17 @@ class Classifier:
         """The words of a question as the layer reads them; `names` and `parts`: the roots that stand for these."""
         asked = words(question)[:_MOST_WORDS]
         roots = [stem(word) for word in asked]
-        named = frozenset[str]().union(*(part for part in parts if part and part.issubset(roots)))
-        return [self._token(word, root in named, root in names) for word, root in zip(asked, roots, strict=True)]
+        named = set[int]()
+        for part in parts:
+            at = [place for place, root in enumerate(roots) if root in part] if part.issubset(roots) else []
+            new = any(shorten(asked[place]) not in self.weights for place in at)
+            if new and at[-1] - at[0] < len(part) + _BETWEEN:
+                named.update(range(at[0], at[-1] + 1))
+        return [self._token(word, at in named, roots[at] in names) for at, word in enumerate(asked)]
 
     def _token(self, word: str, part: bool, name: bool) -> str:
         short = shorten(word)
-        if short in self.weights:
+        if short in self.weights and not part:
             return short
         return NUMBER if word.isdigit() else PART if part else NAME if name else OTHER
 

@@ -96,13 +96,13 @@ class LibraryQuestions:
             asks = OTHER not in tokens and layer.wanted(tokens)
             return _ask_back(best or documents, len(best) or total) if asks else None
         outlines = [Outline(each, self.library.documents.chunks(each.id, lines=False)) for each in meant]
-        parts = [roots_of(part.heading) for outline in outlines for part in outline.parts]
+        parts = [part.roots for outline in outlines for part in outline.parts]
         wanted = layer.wanted(layer.tokens(own, names, parts))
-        return self._write(wanted, outlines, own, bool(named)) if wanted and outlines else None
+        return self._write(wanted, outlines, own, total > 1) if wanted and outlines else None
 
-    def _write(self, wanted: Wanted, outlines: Sequence[Outline], asked: str, named: bool) -> WholeAnswer | None:
+    def _write(self, wanted: Wanted, outlines: Sequence[Outline], asked: str, several: bool) -> WholeAnswer | None:
         number = next((int(found) for found in re.findall(r"\b\d{1,2}\b", asked)), 0)
-        made = write_overview(wanted, outlines, roots_of(asked), number, named=named)
+        made = write_overview(wanted, outlines, roots_of(asked), number, several=several)
         return None if made is None else self._cite(made)
 
     def _cite(self, made: Overview) -> WholeAnswer:
