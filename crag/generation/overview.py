@@ -102,11 +102,8 @@ class Outline:
                 heads.append((place - 1 if before else place, heading))
                 last = heading
         often, title = Counter(_unnumbered(heading) for _, heading in heads), roots_of(self.document.title)
-        kept = [
-            (place, heading)
-            for place, heading in heads
-            if often[_unnumbered(heading)] < _OFTEN and (place or not roots_of(heading) <= title)
-        ]
+        kept = [each for each in heads if often[_unnumbered(each[1])] < _OFTEN]
+        kept = [(place, heading) for place, heading in kept if place or not roots_of(heading) <= title] or kept
         contents = self._contents
         listed = [each for each in kept if roots_of(each[1]) in contents]
         kept = listed if len(listed) >= _FEWEST_NUMBERED else kept
@@ -184,17 +181,16 @@ def tell(body: Sequence[Span], most: int, weights: Mapping[str, int] = MappingPr
 
 
 def items_of(part: Part) -> list[Span]:
-    """What a part lists: its lines with a bullet, each to the next one; else rows of tables; else its sentences."""
-    found: list[Span] = []
-    rows: list[Span] = []
+    """What a part lists: its lines with a bullet, each to the next one; else rows of tables, sentences, or lines."""
+    found, lines = list[Span](), list[Span]()
     for chunk in part.chunks:
         starts = [span for span in lines_of(chunk.text) if BULLET.match(chunk.text, span[0])]
         for (start, _), (following, _) in pairwise([*starts, (len(chunk.text), 0)]):
             text = chunk.text[start:following].partition("\n\n")[0].rstrip()
             found.append((chunk, start, start + len(text)))
-        lines = [(chunk, *span) for span in lines_of(chunk.text) if chunk.text[slice(*span)] != part.heading]
-        rows += lines if chunk.kind == "table" else []
-    return found or rows or list(statements(part.body))
+        lines += [(chunk, *span) for span in lines_of(chunk.text) if chunk.text[slice(*span)] != part.heading]
+    rows = [span for span in lines if span[0].kind == "table"]
+    return found or rows or list(statements(part.body)) or lines
 
 
 @dataclass(slots=True)
@@ -206,7 +202,7 @@ class Overview:
 
     @property
     def text(self) -> str:
-        return "\n".join(self.lines)
+        return "\n".join(filter(None, self.lines))
 
     def mark(self, *spans: Span) -> str:
         """The marks of these places, " [3][4]"."""
@@ -259,9 +255,9 @@ def write_overview(wanted: Wanted, outlines: Sequence[Outline], asked: Roots, nu
             _introduce(made, outline)
             made.lines += [made.quote(*tell(outline.body, 3, outline.weights))]
             _tell_parts(made, outline)
-        case "outline":
+        case "outline" if not parts:
             _list_parts(made, outline)
-        case "list" if parts:
+        case "list" | "outline" if parts:
             part = max(parts, key=lambda each: min(len(items_of(each)), 2))
             items = items_of(part)
             if not items:
@@ -335,7 +331,8 @@ def _tell_parts(made: Overview, outline: Outline) -> None:
     made.lines += ["Its parts begin:"] if told else []
     for part in told:
         text, place = _headed(part)
-        made.lines += [f"- {made.say(text, place, stop=':')} {made.quote(*tell(part.body, 1))}"]
+        said = made.quote(*tell(part.body, 1))
+        made.lines += [f"- {made.say(text, place, stop=':' if said else '.')} {said}".rstrip()]
     if (more := len(parts) - len(told)) > 0 and told:
         made.lines += [f"And {count(more, 'more part')}."]
 

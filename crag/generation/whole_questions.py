@@ -81,7 +81,7 @@ class Classifier:
         sums = [sum(column) for column in zip(*rows, strict=True)] or [0.0] * len(KINDS)
         most = max(sums)
         odds = [math.exp(each - most) for each in sums]
-        if 1 - odds[0] / sum(odds) < least:
+        if not tokens or 1 - odds[0] / sum(odds) < least:
             return ""
         return KINDS[odds.index(max(odds[1:]), 1)]
 
