@@ -25,7 +25,7 @@ from corpora.pairs import lines
 from crag.core.config import AppConfig
 from crag.core.types import Document
 from crag.generation.overview import Outline, Overview, write_overview
-from crag.generation.whole_questions import NAME, PART, classifier, roots_of
+from crag.generation.whole_questions import NAME, PART, roots_of, tokens_of, wanted_by
 from crag.ingest.chunking import chunk_document
 from crag.ingest.reader import read_document
 from crag.text.words import words
@@ -51,8 +51,7 @@ def ordinary() -> Iterator[tuple[str, list[str]]]:
 
 def taken(questions: Sequence[str], *, named: bool = False) -> list[str]:
     """Those that are taken for questions about a whole document."""
-    layer = classifier()
-    return [each for each in questions if layer.wanted(layer.tokens(each, sorted(roots_of(each))[:2] if named else (), ()))]
+    return [each for each in questions if wanted_by(tokens_of(each, sorted(roots_of(each))[:2] if named else ()))]
 
 
 def missed(forms: dict[str, list[str]]) -> list[str]:
@@ -61,9 +60,11 @@ def missed(forms: dict[str, list[str]]) -> list[str]:
     for form in (each for several in forms.values() for each in several):
         marked = form.format(**{slot: f" zq{slot} " for slot in SLOTS})
         names = [word for word in words(marked) if word == "zqname"]
-        layer = classifier()
-        tokens = [SLOTS.get(word.removeprefix("zq"), token) for word, token in zip(words(marked), layer.tokens(marked, names, ()), strict=True)]
-        found += [] if layer.wanted(tokens) else [form]
+        tokens = [
+            SLOTS.get(word.removeprefix("zq"), token)
+            for word, token in zip(words(marked), tokens_of(marked, names), strict=True)
+        ]
+        found += [] if wanted_by(tokens) else [form]
     return found
 
 
@@ -81,9 +82,8 @@ def outline_of(source: dict[str, Any]) -> Outline:
 
 def answer(outline: Outline, question: str) -> Overview | None:
     """The answer where this is the only document."""
-    layer = classifier()
     names = roots_of(f"{outline.document.name} {outline.document.title}")
-    wanted = layer.wanted(layer.tokens(question, names, [part.roots for part in outline.parts]))
+    wanted = wanted_by(tokens_of(question, names, [part.roots for part in outline.parts]))
     number = next((int(word) for word in words(question) if word.isdigit()), 0)
     return write_overview(wanted, [outline], roots_of(question), number, several=False) if wanted else None
 

@@ -20,13 +20,15 @@ from pathlib import Path
 import numpy as np
 
 from corpora.pairs import lines
-from crag.generation.whole_questions import FILE, KINDS, NAME, OTHER, PART, Classifier, features_of, roots_of, shorten
+from crag.generation.whole_questions import FILE, KINDS, NAME, OTHER, PART, features_of, roots_of, shorten, tokens_of
 from crag.text.words import words
 
 HERE = Path(__file__).resolve().parent
 EACH, STEPS, RATE, DECAY = 700, 300, 0.05, 2e-3
-THINGS = frozenset(map(shorten, "document paper report file text slides email dokument datei documento informe rapport".split()))
 """Ordinary questions of a set; steps of the fit, their rate, and what a weight costs."""
+THINGS = frozenset(
+    map(shorten, "document paper report file text slides email dokument datei documento informe rapport".split())
+)
 
 
 def ordinary(data: Path) -> Iterator[list[str]]:
@@ -64,13 +66,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=HERE.parents[1] / "shared" / "data")
     dice, rows = random.Random(7), [*forms()]
-    known = Classifier({token: () for _, tokens in rows for token in tokens if token[0] != "§"})
+    known = {token for _, tokens in rows for token in tokens if token[0] != "§"}
     for questions in ordinary(parser.parse_args().data):
         for question in dice.sample(questions, min(EACH, len(questions))):
             said = sorted(roots_of(question))
             names = dice.sample(said, min(len(said), dice.choice((0, 0, 1, 2))))
-            parts = [frozenset(dice.sample(said, min(len(said), dice.choice((1, 1, 2)))))] if dice.random() < 0.15 else []
-            rows.append((0, known.tokens(question, names, parts)))
+            part = dice.sample(said, min(len(said), dice.choice((1, 1, 2)))) if dice.random() < 0.15 else []
+            rows.append((0, tokens_of(question, names, [frozenset(part)], known)))
     counts = Counter(feature for kind, tokens in rows for feature in set(features_of(tokens)) if kind)
     names = sorted(counts)
     place = {feature: at for at, feature in enumerate(names)}
@@ -88,7 +90,8 @@ def main() -> None:
         weights -= RATE * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
     said = {name: [round(float(each), 2) for each in row] for name, row in zip(names, weights, strict=True)}
     FILE.write_text(json.dumps(said, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
-    print(f"{len(rows):,} questions, {len(names):,} features, right: {(x @ weights).argmax(1).__eq__(kinds).mean():.4f}")
+    right = float(((x @ weights).argmax(1) == kinds).mean())
+    print(f"{len(rows):,} questions, {len(names):,} features, right: {right:.4f}")
 
 
 if __name__ == "__main__":

@@ -31,10 +31,15 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standalone:
-    """What is asked in place of a question, and the earlier questions that it holds, the latest first."""
+    """What is asked in place of a question, and the earlier questions that it holds, the latest first.
+
+    `read`: words that no text has, each with what it is read as; `left`: the questions behind the first one.
+    """
 
     question: str
     follows: tuple[str, ...] = ()
+    read: tuple[tuple[str, str], ...] = ()
+    left: tuple[str, ...] = ()
 
 
 class Action(StrEnum):

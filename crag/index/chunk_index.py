@@ -127,12 +127,6 @@ class ChunkIndex(Protocol):
         """
         ...
 
-    def near(self, word: str, k: int) -> Numbers:
-        """At most `k` chunks that have a word one edit from this one, where no chunk has it; none where that is not
-        known.
-        """
-        ...
-
     def numbers(self) -> Numbers:
         """All chunks that it holds, ascending: to be compared with the records."""
         ...

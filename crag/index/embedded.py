@@ -145,11 +145,6 @@ class EmbeddedIndex:
                     self._forget()
             return Candidates.none()
 
-    def near(self, word: str, k: int) -> Numbers:
-        words = self._current().words
-        with translate_corruption("the words can't be searched"):
-            return words.near(word, k) if words else np.zeros(0, np.int64)
-
     def numbers(self) -> Numbers:
         return self._current().numbers()
 

@@ -79,14 +79,6 @@ class Searcher:
         numbers = self.searcher.fast_field_values(_NUMBER, [address for _, address in hits])
         return np.array(numbers, np.int64), np.array([score for score, _ in hits], np.float32)
 
-    def near(self, word: str, k: int) -> Numbers:
-        """Chunks that have a stem one edit from a word's, at most `k`, the best first; none where one has its own."""
-        terms = stems(word)
-        if len(terms) != 1 or self.searcher.doc_freq(_WORDS, terms[0]):
-            return np.zeros(0, np.int64)
-        hits = self.searcher.search(Query.fuzzy_term_query(_schema(), _WORDS, terms[0]), k, count=False).hits
-        return np.array(self.searcher.fast_field_values(_NUMBER, [address for _, address in hits]), np.int64)
-
 
 def only(documents: Numbers) -> Query:
     """What restricts a search to these documents. To be made once for many searches: it is as long as they are many."""

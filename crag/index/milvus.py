@@ -244,9 +244,6 @@ class MilvusIndex:
             np.concatenate([each.lexical for each in found]),
         )
 
-    def near(self, word: str, k: int) -> Numbers:
-        return np.zeros(0, np.int64)
-
     def close(self) -> None:
         with self._lock:
             self._added, self._deleted = [], set()

@@ -30,6 +30,7 @@ from crag.core.types import (
     OutputMode,
     RetrievedChunk,
     SetGrade,
+    Standalone,
     Step,
     Strip,
     WebPage,
@@ -117,6 +118,10 @@ class RunContext:
     def now(self) -> float:
         """Seconds since the run began."""
         return self.emitter.now()
+
+    def read(self, question: str) -> Standalone:
+        """The question as it is read: with what was typed wrongly put right."""
+        return self.questions.read(question) if self.questions else Standalone(question=question)
 
     def emit(self, event: ev.Event) -> None:
         """Tells the listener."""

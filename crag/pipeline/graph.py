@@ -49,8 +49,8 @@ NODES: dict[str, tuple[Step, Work]] = {
 def at_first(state: State, runtime: Runtime[RunContext]) -> Literal["contextualize", "retrieve"]:
     if state["history"] or state["standalone"]:
         return "contextualize"
-    questions, asked = runtime.context.questions, state["question"]
-    return "contextualize" if questions and questions.read(asked).question != asked else "retrieve"
+    asked = state["question"]
+    return "contextualize" if runtime.context.read(asked).question != asked else "retrieve"
 
 
 def after_retrieve(state: State, runtime: Runtime[RunContext]) -> Literal["evaluate", "refine_documents", "answer"]:

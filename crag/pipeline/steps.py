@@ -32,7 +32,6 @@ from crag.generation.ground import finish, lacks_support, without_floor
 from crag.generation.verification import faithfulness
 from crag.pipeline.context import RunContext, State
 from crag.pipeline.guiding import guide
-from crag.pipeline.questions import Reading, WholeAnswer
 from crag.text.guard import detect_injection, mask_injection
 from crag.web.searching import outgoing
 
@@ -46,7 +45,7 @@ def contextualize(state: State, parts: RunContext) -> State:
     What a person worded is neither.
     """
     asked, history, worded = state["question"], state["history"], state["standalone"]
-    read = Reading(question=asked) if worded or not parts.questions else parts.questions.read(asked)
+    read = parts.read(asked)
     if worded:
         made, by = Standalone(question=worded), "person"
     elif history:
@@ -54,7 +53,7 @@ def contextualize(state: State, parts: RunContext) -> State:
         made = parts.contextualizer.standalone(read.question, history)
         by = parts.contextualizer.by
     else:
-        made, by = Standalone(question=read.question), "reading"
+        made, by = read, "reading"
     parts.emit(
         ev.QuestionRewritten(
             question=asked,
@@ -62,8 +61,8 @@ def contextualize(state: State, parts: RunContext) -> State:
             by=by,
             follows=made.follows,
             after=history[-1].run_id if history else "",
-            read=read.words,
-            left=read.left,
+            read=() if worded else read.read,
+            left=() if worded else read.left,
             at=parts.now(),
         )
     )
@@ -75,23 +74,17 @@ def retrieve(state: State, parts: RunContext) -> State:
 
     What of them speaks to a model is marked; they stay whole.
     """
-    if whole := _whole_answer(state, parts):
-        parts.emit(ev.Retrieved(query=state["query"], chunks=whole.chunks, round=0, at=parts.now()))
-        return {"retrieved": whole.chunks, "acted": whole.chunks, "grades": {}, "whole": whole}
     round, k, reach = state["round"], parts.settings.k, parts.settings.lookup_reach
     reach = reach if looks_up(state["question"]) else 0
     retrieved = parts.retriever.search(state["query"], max(k, reach))
+    overview = parts.settings.overview and parts.wanted == "answer" and not round
+    if overview and parts.questions and (whole := parts.questions.answer(state["question"], retrieved[:k])):
+        parts.emit(ev.Retrieved(query=state["query"], chunks=whole.chunks, at=parts.now()))
+        return {"retrieved": whole.chunks, "acted": whole.chunks, "grades": {}, "whole": whole}
     near = reach_cells(state["question"], retrieved, k) if reach else retrieved
     found = tuple(replace(each, round=round, injections=detect_injection(each.chunk.text)) for each in near)
     parts.emit(ev.Retrieved(query=state["query"], chunks=found, round=round, at=parts.now()))
     return {"retrieved": found, "acted": found, "grades": {}, "joint": None, "decision": None}
-
-
-def _whole_answer(state: State, parts: RunContext) -> WholeAnswer | None:
-    """The answer to a question about a whole document, which takes the place of a search; None for any other."""
-    if state["round"] or parts.questions is None or not parts.settings.overview or parts.wanted != "answer":
-        return None
-    return parts.questions.answer(state["question"])
 
 
 def evaluate(state: State, parts: RunContext) -> State:

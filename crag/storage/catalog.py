@@ -19,7 +19,7 @@ from crag.index.chunk_index import Numbers, Scores
 from crag.storage import search_rows, store
 from crag.storage.title_index import TitleIndex
 
-NAMED = 8
+_NAMED = 8
 """At most this many documents that a question names are searched by themselves, too."""
 _FILTERS = 32
 """Filters whose documents are remembered at most: clients name filters, so they are bounded."""
@@ -127,7 +127,7 @@ class Catalog:
         """
         if among is not None:
             named = np.where(np.isin(self.numbers, among, assume_unique=True), named, np.float32(0))
-        best = np.argsort(-named, kind="stable")[:NAMED]
+        best = np.argsort(-named, kind="stable")[:_NAMED]
         return np.sort(self.numbers[best[named[best] > _NEARLY * named.max(initial=0.0)]])
 
 

@@ -67,7 +67,6 @@ class Library:
         self._upkeep = IndexSync(self._database, open_index or partial(EmbeddedIndex, folder / "index"))
         search = self._search = Search(self._database, embedder, self._upkeep)
         self.find, self.find_in_records = search.find, search.find_in_records
-        self.meant, self.sourced, self.respell = search.meant, search.sourced, search.respell
         self.documents = Documents(self._database, embedder, self._upkeep.forget_deleted)
         self.purges = Purges(self._database, embedder, self._upkeep.forget_deleted)
         self.runs = Runs(self._database)

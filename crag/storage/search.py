@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import re
 import threading
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from os.path import commonprefix
 
 import numpy as np
 from sqlalchemy import Connection
 
 from crag.core.errors import EmptyLibraryError, InputError, ModelMismatchError, QuestionError
-from crag.core.filters import Filter
 from crag.core.protocols import Embedder, SearchQuery, embed_question
-from crag.core.types import Chunk, Document, RetrievedChunk
+from crag.core.types import RetrievedChunk
 from crag.index.chunk_index import Candidates, ChunkIndex, Scores, Vectors
 from crag.retrieval.ranking import join_candidates, nearer, rank, search_terms, without_names
 from crag.retrieval.statement_lines import line_items
 from crag.storage import search_rows, store
-from crag.storage.catalog import NAMED, Catalog
+from crag.storage.catalog import Catalog
 from crag.storage.database import Database
 from crag.storage.index_sync import IndexSync
 
@@ -30,9 +26,6 @@ CANDIDATES = 400
 """How many chunks are taken from the index by meaning, and as many by words."""
 _OF_NAMED = 200
 """And how many of the documents that the question names."""
-_NEAR = 20
-"""Chunks that are looked at for what a word was to be."""
-_WORD = re.compile(r"[^\W\d_]{5,}")
 
 
 class Search:
@@ -78,46 +71,6 @@ class Search:
             numbers, lexical = search_rows.with_words(connection, words, max(CANDIDATES, query.k), allowed)
             candidates = Candidates(numbers, np.full(len(numbers), np.nan, np.float32), lexical)
             return _rank(connection, query, vector, catalog, candidates, catalog.titles.scores(query.text))
-
-    def meant(self, question: str, where: Filter, least: float) -> tuple[list[Document], int]:
-        """The documents that a question may mean by its words, at most eight, and how many it is asked of.
-
-        All of them, where they are so few. Raises FilterError.
-        """
-        with self._database.read() as connection:
-            if store.empty(connection):
-                return [], 0
-            catalog = self._catalog_of(connection)
-            allowed = catalog.allowed(where, least)
-            numbers = catalog.numbers if allowed is None else allowed
-            few = len(numbers) <= NAMED
-            found = numbers if few else catalog.outstanding(catalog.titles.scores(question), allowed)
-            return [catalog.documents[at][0] for at in np.searchsorted(catalog.numbers, found)], len(numbers)
-
-    def sourced(self, chunks: Sequence[Chunk]) -> list[Chunk]:
-        """Chunks of documents that are here, with what a search says of these: their dates, and where they came from."""
-        with self._database.read() as connection:
-            catalog = self._catalog_of(connection)
-        places = {document.id: place for place, (document, _) in enumerate(catalog.documents)}
-        return [catalog.sourced(chunk, places[chunk.document_id]) for chunk in chunks if chunk.document_id in places]
-
-    def respell(self, words: Sequence[str]) -> dict[str, str]:
-        """For each of these words that no text has, the one that texts have, one edit from it, if at least two do.
-
-        Raises IndexUnavailableError.
-        """
-        read: dict[str, str] = {}
-        with self._database.read() as connection:
-            if store.empty(connection):
-                return {}
-            contents, now = search_rows.contents(connection), search_rows.generation(connection)
-            near = self._upkeep.use(contents, now, lambda index: {word: index.near(word, _NEAR) for word in words})
-            for word, numbers in near.items():
-                texts = (chunk.text for chunk in store.chunks_numbered(connection, numbers).values())
-                having = Counter(each for text in texts for each in set(_WORD.findall(text)) if _is_near(word, each))
-                for each, texts_having in having.most_common(1):
-                    read |= {word: each} if texts_having > 1 else {}
-        return read
 
     def forget(self) -> None:
         """Free the memory; the next search loads it again."""
@@ -194,16 +147,6 @@ class Search:
             if current is None or current.library != library or current.generation < generation:
                 self._catalog = read
             return read
-
-
-def _is_near(typed: str, word: str) -> bool:
-    """Whether one letter is wrong, missing or too many, or two are swapped: inside, since a word's end may be a form."""
-    if (typed[0].lower(), typed[-1]) != (word[0].lower(), word[-1]) or abs(len(typed) - len(word)) > 1:
-        return False
-    start = len(commonprefix([typed, word]))
-    end = len(commonprefix([typed[start:][::-1], word[start:][::-1]]))
-    one, other = typed[start : len(typed) - end], word[start : len(word) - end]
-    return max(len(one), len(other)) == 1 or (len(one) == 2 and one == other[::-1])
 
 
 def _groups(query: SearchQuery) -> list[Sequence[str]]:

@@ -52,7 +52,8 @@ def test_evidence_and_the_published_strategies_are_retrieved_and_graded(engine: 
 
 
 def test_a_word_that_no_text_has_is_read_as_one_that_texts_have_and_said(engine: Engine) -> None:
-    add_document(engine, "terms.pdf", ["The uptime of the service is 99 percent.", "Below that uptime, fees are paid back."])
+    texts = ["The uptime of the service is 99 percent.", "Below that uptime, fees are paid back."]
+    add_document(engine, "terms.pdf", texts)
     trace = asked(engine, "What uptme does the service have?")
     assert trace.context is not None and trace.context.read == (("uptme", "uptime"),)
     assert trace.meant == "What uptime does the service have?" == trace.rounds[0].query

@@ -4,7 +4,7 @@ import pytest
 
 from crag.core.documents import Chunk, Document
 from crag.generation.overview import MOST_LISTED, Outline, write_overview
-from crag.generation.whole_questions import Wanted, classifier, roots_of
+from crag.generation.whole_questions import Wanted, roots_of, tokens_of, wanted_by
 
 TEXTS = (
     "1 Opening\nThe chair welcomed the members of the club to the hall.",
@@ -55,8 +55,7 @@ def said(wanted: Wanted, of: Outline, question: str, number: int = 0, *, several
     ],
 )
 def test_questions_about_a_whole_document_are_told_from_others(question: str, wanted: Wanted) -> None:
-    layer = classifier()
-    assert layer.wanted(layer.tokens(question, (), [part.roots for part in outline(*TEXTS).parts])) == wanted
+    assert wanted_by(tokens_of(question, (), [part.roots for part in outline(*TEXTS).parts])) == wanted
 
 
 def test_the_items_of_a_named_part_are_counted_and_each_cites_its_page() -> None:
@@ -86,8 +85,14 @@ def test_properties_are_sentences_and_without_them_the_first_page_speaks() -> No
 
 
 def test_documents_of_any_size_have_an_overview() -> None:
-    many = said("outline", outline(*(f"Part {at:04}\nIt says little." for at in range(1, 3_001))), "Which parts?")
-    assert many.count("\n- ") == MOST_LISTED or "3,000" in many
+    names = ["".join(chr(65 + int(digit)) for digit in str(at)) for at in range(1, 3_001)]
+    many = said("outline", outline(*(f"About {name}\nIt says little." for name in names)), "Which parts are there?")
+    assert "3,000 headings" in many and many.count("\n- ") == MOST_LISTED
+    book = [f"Chapter {at}\nIt says little." for at in range(1, 8)]
+    assert "7 numbered parts" in said("outline", outline("A cover", *book), "How many chapters?")
+    assert "Page" not in said(
+        "about", outline(*(f"Page {at} of 4\nMuch is said here." for at in range(1, 5))), "About?"
+    )
     rows = outline("Prices\n" + "\n".join(f"Room {at}: Price {at}; Floor 2; Beds 1" for at in range(50_000)))
     assert "And 49,960 more items" in said("list", rows, "List all prices")
     assert "Hello" in said("about", outline("Hello"), "What is it about?")
