@@ -51,7 +51,7 @@ class Part:
     @property
     def roots(self) -> Roots:
         """By which a question names it: those of its heading without its number."""
-        return roots_of(_NUMBERED.sub("", self.heading, 1)) or roots_of(self.heading)
+        return roots_of(_NUMBERED.sub("", self.heading, 1))
 
     @property
     def title(self) -> str:
