@@ -85,7 +85,7 @@ class Outline:
         """
         heads, last = [], ""
         for place, chunk in enumerate(self.chunks):
-            if (heading := _heading_of(chunk)) and heading != last:
+            if (heading := heading_of(chunk)) and heading != last:
                 last, before = heading, place and heading in self.chunks[place - 1].text.split("\n")
                 heads.append((place - 1 if before else place, heading, re.sub(r"\d+", "", heading)))
         often, title = Counter(bare for *_, bare in heads), roots_of(self.document.title)
@@ -125,7 +125,7 @@ def _part(heading: str, chunks: Sequence[Chunk]) -> Part:
     return Part(heading, (chunks[0], at, end or len(text.partition("\n")[0])), body)
 
 
-def _heading_of(chunk: Chunk) -> str:
+def heading_of(chunk: Chunk) -> str:
     """The heading that a chunk stands under or opens with; empty where none is known, and for what only looks so."""
     over = chunk.context.removeprefix(chunk.title).removeprefix(SEPARATOR)
     heading = " ".join((over.partition(SEPARATOR)[0] or chunk.text.lstrip().partition("\n")[0]).split())
@@ -231,7 +231,8 @@ def write_overview(
                     f"{made.say(f'“{each.document.title}”', _whole(each.chunks[0]))} {said}{_pages(made, each)}"
                 ]
                 made.lines += [made.quote(tell([*map(_whole, each.chunks)], 3, _weights(each)))]
-            _list_parts(made, outline, told=len(outlines) == 1)
+            if wanted == "about":
+                _list_parts(made, outline, told=True)
         case "list" | "outline" if parts:
             part = max(parts, key=lambda each: min(len(items_of(each)), 2))
             items = [(_cut(span), span) for span in items_of(part)]

@@ -16,8 +16,8 @@ from crag.evaluation.heads import load_head
 from crag.evaluation.refinement import make_strip
 from crag.generation.citations import build_citation
 from crag.generation.conversation.brackets import own_words
-from crag.generation.overview import Outline, Overview, write_overview
-from crag.generation.whole_questions import NAME, OTHER, PART, roots_of, tokens_of, wanted_by
+from crag.generation.overview import Outline, Overview, heading_of, write_overview
+from crag.generation.whole_questions import NAME, OTHER, PART, Roots, roots_of, tokens_of, wanted_by
 from crag.retrieval.ranking import card_words
 from crag.storage.library import Library
 from crag.text.words import stem
@@ -98,7 +98,7 @@ class LibraryQuestions:
             return None
         best = [id for id in named if shared[id] == shared[named[0]]]
         only = len(heads) == 1 and (bool(self.settings.where) or self.library.documents.count() == 1)
-        meant = best or (list(heads) if only else [])
+        meant = best or (list(heads) if only else _under_heading(found, roots_of(own)))
         if wanted == "compare":
             meant = named[:2] if len(named) > 1 else list(heads) if len(heads) == 2 else meant
         if not meant or (len(meant) > 1 and wanted != "compare"):
@@ -108,9 +108,13 @@ class LibraryQuestions:
             return WholeAnswer(Answer(text=text, by="outline", abstained=True)) if asks else None
         documents = self.library.documents
         outlines = [Outline(documents.get(id), documents.chunks(id, lines=False)) for id in meant]
-        wanted = wanted_by(tokens_of(own, names, [part.roots for outline in outlines for part in outline.parts]))
+        asked = (
+            roots_of(own) if only else roots_of(own) - names
+        )  # a document is rather meant than its part of that name
+        parts = [part.roots for outline in outlines for part in outline.parts if part.roots <= asked]
+        wanted = wanted_by(tokens_of(own, names, parts))
         number = next((int(each) for each in re.findall(r"\b\d{1,2}\b", own)), 0)
-        made = write_overview(wanted, outlines, roots_of(own), number, several=not only)
+        made = write_overview(wanted, outlines, asked, number, several=not only)
         return None if made is None else self._cite(made, heads)
 
     def _cite(self, made: Overview, heads: Mapping[str, Chunk]) -> WholeAnswer:
@@ -130,3 +134,9 @@ class LibraryQuestions:
         answer = Answer(text=made.text, by="outline", citations=tuple(citations))
         found = (RetrievedChunk(chunk=each, rank=rank, similarity=0.0) for rank, each in enumerate(chunks.values(), 1))
         return WholeAnswer(answer, tuple(found), tuple(dict.fromkeys(strips)))
+
+
+def _under_heading(found: Sequence[RetrievedChunk], asked: Roots) -> list[str]:
+    """The documents of chunks that stand under a heading which a question names."""
+    headed = [(each.chunk.document_id, roots_of(heading_of(each.chunk))) for each in found]
+    return list(dict.fromkeys(id for id, roots in headed if roots and roots <= asked))

@@ -40,6 +40,8 @@ def test_which_document_is_meant_is_told_by_its_name_or_asked_back(engine: Engin
     fill(engine)
     answer = asked(engine, "What is this document about?").answer
     assert answer is not None and answer.abstained and "minutes.pdf" in answer.text and "report.pdf" in answer.text
+    answer = asked(engine, "Which decisions were taken?").answer
+    assert answer is not None and answer.text.startswith("2 items"), "only one has such a heading"
     answer = asked(engine, "How many pages do the minutes have?").answer
     assert answer is not None and answer.text == "It has 2 pages [1]."
 

@@ -91,8 +91,6 @@ def test_documents_of_any_size_have_an_overview() -> None:
     book = [f"Chapter {at}\nIt says little." for at in range(1, 8)]
     assert "7 numbered parts" in said("outline", outline("A cover", *book), "How many chapters?")
     assert not outline(*(f"Page {at} of 4\nMuch is said here." for at in range(1, 5))).parts
-        "about", outline(*(f"Page {at} of 4\nMuch is said here." for at in range(1, 5))), "About?"
-    )
     rows = outline("Prices\n" + "\n".join(f"Room {at}: Price {at}; Floor 2; Beds 1" for at in range(50_000)))
     assert "And 49,960 more items" in said("list", rows, "List all prices")
     assert "Hello" in said("about", outline("Hello"), "What is it about?")
