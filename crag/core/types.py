@@ -345,7 +345,8 @@ all the same."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """`text` holds citation marks like [1]. `by` names what wrote it: `extractive` or a model.
+    """`text` holds citation marks like [1]. `by` names what wrote it: `extractive`, a model, or `outline` of an answer
+    of a whole document, from its headings and properties.
 
     An abstaining answer says so in `text` and cites nothing. `instead_of`: the model that was to write it. `short`:
     the words of a quoted sentence that answer, where that is sure enough. `unnamed`: what the question names and
@@ -389,7 +390,7 @@ class Answer:
     @property
     def quoted(self) -> bool:
         """Whether it is quoted word for word, and no language model wrote it."""
-        return self.by == "extractive"
+        return self.by in ("extractive", "outline")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

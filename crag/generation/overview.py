@@ -226,11 +226,11 @@ def write_overview(
                 made.lines += [made.say(f"“{part.title}”", part.place, ":"), made.quote(tell(part.body, 3))]
         case "about" | "compare" if wanted == "about" or len(outlines) > 1:
             for each in outlines:
+                first = made.say(f"“{each.document.title}”", _whole(each.chunks[0]))
                 said = _properties(made, each, ("author", "created", "subject"))
-                made.lines += [
-                    f"{made.say(f'“{each.document.title}”', _whole(each.chunks[0]))} {said}{_pages(made, each)}"
-                ]
-                made.lines += [made.quote(tell([*map(_whole, each.chunks)], 3, _weights(each)))]
+                weights = Counter(root for chunk in each.chunks[:_WEIGHED] for root in roots_of(chunk.text))
+                made.lines += [f"{first} {said}{_pages(made, each)}"]
+                made.lines += [made.quote(tell([*map(_whole, each.chunks)], 3, weights))]
             if wanted == "about":
                 _list_parts(made, outline, told=True)
         case "list" | "outline" if parts:
@@ -254,11 +254,6 @@ def write_overview(
         case "pages":
             made.lines += [_pages(made, outline)]
     return made if made.cited else None
-
-
-def _weights(outline: Outline) -> Counter[str]:
-    """In how many of its chunks each root stands, as far as the first thousand go."""
-    return Counter(root for chunk in outline.chunks[:_WEIGHED] for root in roots_of(chunk.text))
 
 
 def _properties(made: Overview, outline: Outline, names: Sequence[str]) -> str:

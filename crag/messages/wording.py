@@ -231,6 +231,10 @@ def outcome_sentence(trace: Trace, *, named: bool = True) -> str:
     """The decision, then what the answer rests on. For a run under way, what is known so far."""
     parts = [decision_sentence(trace.decision, named=named)] if trace.decision else []
     used = [*_documents(trace), *_pages(trace)]
+    if trace.answer and trace.answer.by == "outline":
+        return (
+            "It is asked of a whole document: the answer is made of its headings and properties, and nothing is graded."
+        )
     if (trace.answer and trace.answer.abstained) or (trace.handed_over and not trace.kept()):
         parts.append("Nothing found is good enough to answer from.")
     elif used:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from crag.core.errors import CragError
 from crag.core.protocols import SearchQuery
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, RetrievedChunk, Standalone, Strip
+from crag.core.types import Answer, Chunk, Citation, RetrievedChunk, Standalone, Strip
 from crag.evaluation.heads import load_head
 from crag.evaluation.refinement import make_strip
 from crag.generation.citations import build_citation
@@ -108,9 +108,8 @@ class LibraryQuestions:
             return WholeAnswer(Answer(text=text, by="outline", abstained=True)) if asks else None
         documents = self.library.documents
         outlines = [Outline(documents.get(id), documents.chunks(id, lines=False)) for id in meant]
-        asked = (
-            roots_of(own) if only else roots_of(own) - names
-        )  # a document is rather meant than its part of that name
+        # Among several, a document is rather meant than its part of that name.
+        asked = roots_of(own) - (frozenset() if only else names)
         parts = [part.roots for outline in outlines for part in outline.parts if part.roots <= asked]
         wanted = wanted_by(tokens_of(own, names, parts))
         number = next((int(each) for each in re.findall(r"\b\d{1,2}\b", own)), 0)
@@ -118,22 +117,16 @@ class LibraryQuestions:
         return None if made is None else self._cite(made, heads)
 
     def _cite(self, made: Overview, heads: Mapping[str, Chunk]) -> WholeAnswer:
-        chunks = {}
-        for chunk, *_ in made.cited:
-            head = heads[chunk.document_id]
-            whole = self.library.documents.chunk(chunk.id)
-            chunks[chunk.id] = replace(whole, url=head.url, from_web=head.from_web, dated=head.dated)
-        strips = [
-            make_strip(chunk.id, chunks[chunk.id].text, "internal", start, end, None, kept=True)
-            for chunk, start, end in made.cited
-        ]
-        citations = [
-            build_citation(number, strip, chunks[strip.source_id], 0, len(strip.text))
-            for number, strip in enumerate(strips, 1)
-        ]
+        chunks, strips, citations = dict[str, RetrievedChunk](), list[Strip](), list[Citation]()
+        for number, (chunk, start, end) in enumerate(made.cited, 1):
+            if chunk.id not in chunks:
+                head, whole = heads[chunk.document_id], self.library.documents.chunk(chunk.id)
+                whole = replace(whole, url=head.url, from_web=head.from_web, dated=head.dated)
+                chunks[chunk.id] = RetrievedChunk(chunk=whole, rank=len(chunks) + 1, similarity=0.0)
+            strips.append(make_strip(chunk.id, chunk.text, "internal", start, end, None, kept=True))
+            citations.append(build_citation(number, strips[-1], chunks[chunk.id].chunk, 0, end - start))
         answer = Answer(text=made.text, by="outline", citations=tuple(citations))
-        found = (RetrievedChunk(chunk=each, rank=rank, similarity=0.0) for rank, each in enumerate(chunks.values(), 1))
-        return WholeAnswer(answer, tuple(found), tuple(dict.fromkeys(strips)))
+        return WholeAnswer(answer, tuple(chunks.values()), tuple(strips))
 
 
 def _under_heading(found: Sequence[RetrievedChunk], asked: Roots) -> list[str]:

@@ -45,13 +45,13 @@ def contextualize(state: State, parts: RunContext) -> State:
     What a person worded is neither.
     """
     asked, history, worded = state["question"], state["history"], state["standalone"]
-    read = parts.read(asked)
+    read = Standalone(question=worded) if worded else parts.read(asked)
     if worded:
-        made, by = Standalone(question=worded), "person"
+        made, by = read, "person"
     elif history:
         assert parts.contextualizer is not None
         made = parts.contextualizer.standalone(read.question, history)
-        by = parts.contextualizer.by
+        by = "reading" if made.question == read.question != asked else parts.contextualizer.by
     else:
         made, by = read, "reading"
     parts.emit(
@@ -61,8 +61,8 @@ def contextualize(state: State, parts: RunContext) -> State:
             by=by,
             follows=made.follows,
             after=history[-1].run_id if history else "",
-            read=() if worded else read.read,
-            left=() if worded else read.left,
+            read=read.read,
+            left=read.left,
             at=parts.now(),
         )
     )
@@ -72,19 +72,20 @@ def contextualize(state: State, parts: RunContext) -> State:
 def retrieve(state: State, parts: RunContext) -> State:
     """Retrieve the k chunks most similar to the query, and those whose tables have the figures that are asked for.
 
+    Where the question is about a whole document, what its answer cites takes their place.
+
     What of them speaks to a model is marked; they stay whole.
     """
     round, k, reach = state["round"], parts.settings.k, parts.settings.lookup_reach
     reach = reach if looks_up(state["question"]) else 0
     retrieved = parts.retriever.search(state["query"], max(k, reach))
-    overview = parts.settings.overview and parts.wanted == "answer" and not round
-    if overview and parts.questions and (whole := parts.questions.answer(state["question"], retrieved[:k])):
-        parts.emit(ev.Retrieved(query=state["query"], chunks=whole.chunks, at=parts.now()))
-        return {"retrieved": whole.chunks, "acted": whole.chunks, "grades": {}, "whole": whole}
-    near = reach_cells(state["question"], retrieved, k) if reach else retrieved
+    asks = parts.settings.overview and parts.wanted == "answer" and not round
+    whole = parts.questions.answer(state["question"], retrieved[:k]) if asks and parts.questions else None
+    near = whole.chunks if whole else reach_cells(state["question"], retrieved, k) if reach else retrieved
     found = tuple(replace(each, round=round, injections=detect_injection(each.chunk.text)) for each in near)
     parts.emit(ev.Retrieved(query=state["query"], chunks=found, round=round, at=parts.now()))
-    return {"retrieved": found, "acted": found, "grades": {}, "joint": None, "decision": None}
+    following: State = {"retrieved": found, "acted": found, "grades": {}, "joint": None, "decision": None}
+    return {**following, "whole": whole} if whole else following
 
 
 def evaluate(state: State, parts: RunContext) -> State:
