@@ -4,10 +4,10 @@
 
 An answer is of use by the rule of this page where the question is taken for one about the whole document, the answer
 has each fact that was written down for it from the document (its title, its pages, its people, the items and how many
-there are), and cites a place. The questions and facts are in data/overviews.json, and so are the forms of questions in
-four languages that the layer was not fitted on, those of `later` written when all was chosen. Ordinary questions are those of test sets and of sets that nothing is
-fitted on, once as they are, and once with two of their words taken for the document's name. `--answers` writes each
-answer to a file, to be read. Writes results/overviews.json and results/overviews.md.
+there are), and cites a place. The questions and facts are in data/overviews.json, and so are forms of questions in four
+languages that the layer was not fitted on. Ordinary questions are those of test sets and of sets that nothing is fitted on, once as they are, and once with two of
+their words taken for the document's name. `--answers` writes each answer to a file, to be read.
+Writes results/overviews.json and results/overviews.md.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def main() -> None:
         (name, len(sample := questions[:: max(1, len(questions) // EACH)]), taken(sample), taken(sample, named=True))
         for name, questions in ordinary()
     ]
-    lost, forms = missed(given["later"]), sum(map(len, given["later"].values()))
+    lost, forms = missed(given["forms"]), sum(map(len, given["forms"].values()))
     useful, page = [], ["# Questions about whole documents", "", __doc__.split("\n\n")[2].replace("\n", " "), ""]
     page += ["| ordinary questions of | asked | taken for overviews | with a name in them |", "|---|---|---|---|"]
     page += [f"| {name} | {asked} | {len(one)} | {len(two)} |" for name, asked, one, two in rows]

@@ -17,7 +17,7 @@ Wanted = Literal["", "about", "outline", "list", "author", "date", "pages", "com
 """What is wanted of a document as a whole; empty: nothing, the question is an ordinary one."""
 KINDS: tuple[Wanted, ...] = get_args(Wanted)
 FILE = Path(__file__).parents[1] / "models" / "overview" / "weights.json"
-LEAST = 0.6
+LEAST = 0.4
 """How likely a question must be about a whole document to be taken for one."""
 OTHER, NAME, PART, NUMBER = "§other", "§name", "§part", "§number"
 """What a word stands for that the layer does not know: one of a document's name, one of a heading that the question
