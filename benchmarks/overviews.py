@@ -5,9 +5,9 @@
 An answer is of use by the rule of this page where the question is taken for one about the whole document, the answer
 has each fact that was written down for it from the document (its title, its pages, its people, the items and how many
 there are), and cites a place. The questions and facts are in data/overviews.json, and so are forms of questions in four
-languages that the layer was not fitted on. Ordinary questions are those of test sets and of sets that nothing is fitted on, once as they are, and once with two of
-their words taken for the document's name. `--answers` writes each answer to a file, to be read.
-Writes results/overviews.json and results/overviews.md.
+languages that the layer was not fitted on. Ordinary questions are those of test sets and of sets that nothing is fitted
+on, once as they are, and once with two of their words taken for the document's name. `--answers` writes each answer to
+a file, to be read. Writes results/overviews.json and results/overviews.md.
 """
 
 from __future__ import annotations

@@ -149,17 +149,18 @@ def statements(body: Iterable[Span]) -> Iterator[Span]:
 def tell(body: Sequence[Span], most: int, weights: Mapping[str, int] = MappingProxyType({})) -> list[Span]:
     """Up to `most` sentences of the first forty, in order: those that come first, or say most of what the whole says.
 
-    `weights` count how often the whole has a root. Where there is no sentence, how the text begins.
+    `weights` count how often the whole has a root. Where there are no two sentences, how the text begins.
     """
 
-    def weigh(span: Span) -> float:
-        roots = roots_of(span[0].text[span[1] : span[2]])
-        return -sum(weights.get(root, 0) for root in roots) / (_FEWEST_WORDS + len(roots))
+    def weigh(each: tuple[int, Span]) -> float:
+        place, (chunk, start, end) = each
+        roots = roots_of(chunk.text[start:end])
+        return (place - _SENTENCES) * sum(weights.get(root, 0) for root in roots) / (_FEWEST_WORDS + len(roots))
 
     found = [*enumerate(islice(statements(body), _SENTENCES))]
-    best = sorted(sorted(found, key=lambda each: weigh(each[1]))[:most], key=lambda each: each[0])
+    best = sorted(sorted(found, key=weigh)[:most], key=lambda each: each[0])
     opens = [(chunk, at, end) for chunk, at, end in body if chunk.text[at:end].strip()]
-    return [span for _, span in best] or opens[:1]
+    return opens[:1] if len(best) < min(most, 2) else [span for _, span in best]
 
 
 def items_of(part: Part) -> list[Span]:
