@@ -134,7 +134,8 @@ class QuestionRewritten(_TimedEvent):
     """A question within a conversation, and the one asked in its place, which stands alone; both alike where it does.
 
     `by`: "brackets", where it holds the earlier questions `follows`, the latest first; or who worded it, a model's id
-    or "person". `after`: the run that it follows on.
+    or "person"; "reading", where it is the question as it was read. `after`: the run that it follows on. `read`: words
+    that no text has, each with what it was read as. `left`: the questions behind the first one, which are not answered.
     """
 
     question: str
@@ -142,6 +143,8 @@ class QuestionRewritten(_TimedEvent):
     by: str
     follows: tuple[str, ...] = ()
     after: str = ""
+    read: tuple[tuple[str, str], ...] = ()
+    left: tuple[str, ...] = ()
     kind: Literal["contextualized"] = "contextualized"
 
 

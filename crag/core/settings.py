@@ -120,6 +120,9 @@ class Settings(BaseModel):
     lookup_reach: int = setting(0, "Chunks searched for a figure", Range(0, 100, step=10), group="retrieval")
     """How many chunks are searched for figures that the question asks for. Chunks whose table alone has the figure, or
     has a better cell, take the last places of the retrieved chunks. Set to 0 to turn this off."""
+    overview: bool = setting(False, "Questions about a whole document", group="retrieval")
+    """Answers what is asked of a document as a whole (what it is about, who wrote it, which parts it has) from its
+    headings, its properties and their pages. Nothing is graded for such an answer."""
     min_confidence: float = setting(0.0, "Document confidence", Range(0, 1, step=0.05), group="retrieval")
     """Only documents with at least this confidence are searched. If no document has it, all are searched."""
     where: Annotated[

@@ -27,6 +27,7 @@ class Strategy:
 _BALANCED = Settings(
     aggregation=Aggregation.SET,
     lookup_reach=40,
+    overview=True,
     ambiguity_margin=0.05,
     loop_merge="union",
     strip_filter=0.02,

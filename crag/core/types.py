@@ -34,10 +34,15 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standalone:
-    """What is asked in place of a question, and the earlier questions that it holds, the latest first."""
+    """What is asked in place of a question, and the earlier questions that it holds, the latest first.
+
+    `read`: words that no text has, each with what it is read as; `left`: the questions behind the first one.
+    """
 
     question: str
     follows: tuple[str, ...] = ()
+    read: tuple[tuple[str, str], ...] = ()
+    left: tuple[str, ...] = ()
 
 
 class Action(StrEnum):
@@ -354,7 +359,8 @@ confidence is under the limit. not graded: what it rests on has no score. weak: 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """`text` holds citation marks like [1]. `by` names what wrote it: `extractive`, `outline` or a model.
+    """`text` holds citation marks like [1]. `by` names what wrote it: `extractive`, a model, or `outline` of an answer
+    of a whole document, from its headings and properties.
 
     An abstaining answer says so in `text` and cites nothing. `doubts`: what is to be checked, what weighs most first;
     of an abstaining one why nothing was good enough. `instead_of`: the model that was to write it. `short`:
@@ -420,7 +426,7 @@ class Answer:
     @property
     def quoted(self) -> bool:
         """Whether it is quoted word for word, and no language model wrote it."""
-        return self.by == "extractive"
+        return self.by in ("extractive", "outline")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from io import BytesIO
 from typing import Any
@@ -81,10 +81,15 @@ _SAID: Mapping[str, str] = {
 """The sentence for each property: few questions find a label with a value."""
 
 
+def say_properties(properties: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The properties that have a sentence, by name, as they stand on that page."""
+    said = dict(properties)
+    yield from ((name, form.format(_write_value(name, said[name]))) for name, form in _SAID.items() if name in said)
+
+
 def properties_page(parsed: ParsedDocument) -> Iterator[Page]:
     """What the file says of itself as a page of its own, which is none of the document's: its number is 0."""
-    said = dict(parsed.properties)
-    lines = [sentence.format(_write_value(name, said[name])) for name, sentence in _SAID.items() if name in said]
+    lines = [sentence for _, sentence in say_properties(parsed.properties)]
     if not lines or parsed.kind == "email":  # an e-mail's header fields stand in its text
         return
     page = ComposedPage(0, 0.0, 0.0, place="document properties")

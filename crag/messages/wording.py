@@ -115,13 +115,18 @@ def scope_text(scope: ScopeResolved) -> str:
 
 
 def context_text(context: QuestionRewritten) -> tuple[str, str]:
-    """What is said of a follow-up, as its label and its words: "Follows on", and the questions that it follows on."""
-    return ("Follows on", "; ".join(context.follows)) if context.follows else ("Asked as", context.standalone)
+    """What is said of a question that is not asked as it was typed, as a label and its words: what it follows on, how
+    its words were read, or what is asked."""
+    read = [f"{typed} as {word}" for typed, word in context.read]
+    left = [f"the first of {1 + len(context.left)} questions: ask the others one by one"] if context.left else []
+    if context.follows:
+        return "Follows on", "; ".join([*context.follows, *read])
+    return ("Read", "; ".join([*read, *left])) if read or left else ("Asked as", context.standalone)
 
 
 def worded_by(context: QuestionRewritten, name: Name = str) -> str:
     """Who worded what is asked in place of a follow-up; nothing where nobody did."""
-    if context.follows:
+    if context.follows or context.by == "reading":
         return ""
     return "In your words." if context.by == "person" else f"By {name(context.by)}."
 
@@ -238,6 +243,10 @@ def outcome_sentence(trace: Trace, *, named: bool = True) -> str:
     """The decision, then what the answer rests on. For a run under way, what is known so far."""
     parts = [decision_sentence(trace.decision, named=named)] if trace.decision else []
     used = [*_documents(trace), *_pages(trace)]
+    if trace.answer and trace.answer.by == "outline":
+        return (
+            "It is asked of a whole document: the answer is made of its headings and properties, and nothing is graded."
+        )
     if trace.handed_over and not trace.kept():
         parts.append("Nothing found is good enough to answer from.")
     elif used and trace.outcome != "not found":

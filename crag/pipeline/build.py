@@ -47,6 +47,7 @@ from crag.pipeline.foreign_parts import (
     guard_plugin_evaluator,
     guard_web,
 )
+from crag.pipeline.questions import LibraryQuestions
 from crag.pipeline.resolve import ProviderPlan, problem, resolve_providers
 from crag.providers.embedding import ServerEmbedder
 from crag.providers.endpoint import Endpoint
@@ -156,6 +157,7 @@ def build_pipeline(
         rewriter=FallbackRewriter(rewriters, emitter),
         web=FallbackWeb(webs, emitter, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,
         generator=FallbackGenerator(writer, generator, emitter) if writer else generator,
+        questions=None if request.retriever else LibraryQuestions(library, settings, one_only=writer is None),
         contextualizer=FallbackContextualizer(LlmContextualizer(chat), brackets, emitter) if chat else brackets,
         verifier=CitationVerifier(scorer, support, meter.check),
         meter=meter,

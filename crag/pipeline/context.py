@@ -30,12 +30,14 @@ from crag.core.types import (
     OutputMode,
     RetrievedChunk,
     SetGrade,
+    Standalone,
     Step,
     Strip,
     WebPage,
 )
 from crag.evaluation.refinement import InContext, LlmStripSelector, OneByOne, StripScorer
 from crag.generation.verification import CitationVerifier
+from crag.pipeline.questions import LibraryQuestions, WholeAnswer
 from crag.runtime.usage import UsageTracker
 
 
@@ -84,7 +86,8 @@ class Searches(Protocol):
 class RunContext:
     """What one run works with. `web` is None where no provider is on.
 
-    `contextualizer` is needed where a question follows on others.
+    `contextualizer` is needed where a question follows on others. `questions` reads what was typed, and answers what is
+    asked of a whole document; None: nothing is known of the library that is searched.
 
     `strip_evaluator` scores strips and web pages: where a chunk's grade is a call that costs, it is a local one.
     `strip_grader` scores strips in place; where there is none, or that is not asked for, they are graded one by one.
@@ -108,12 +111,17 @@ class RunContext:
     hold_grades: Callable[[], AbstractContextManager[None]] = nullcontext
     selector: LlmStripSelector | None = None
     contextualizer: Contextualizer | None = None
+    questions: LibraryQuestions | None = None
     web_offered: bool | None = None
     wanted: OutputMode = "answer"
 
     def now(self) -> float:
         """Seconds since the run began."""
         return self.emitter.now()
+
+    def read(self, question: str) -> Standalone:
+        """The question as it is read: with what was typed wrongly put right."""
+        return self.questions.read(question) if self.questions else Standalone(question=question)
 
     def emit(self, event: ev.Event) -> None:
         """Tells the listener."""
@@ -143,7 +151,7 @@ class State(TypedDict, total=False):
     place; `question` is the one in effect.
 
     `retrieved` is what the last retrieval brought, `rounds` are those whose action is known, and `acted` the chunks
-    that are acted on; `grades` has theirs.
+    that are acted on; `grades` has theirs. `whole`: the answer, where the question is about a whole document.
     """
 
     question: str
@@ -163,4 +171,5 @@ class State(TypedDict, total=False):
     web_query: str
     pages: tuple[WebPage, ...]
     web_strips: tuple[Strip, ...]
+    whole: WholeAnswer
     answer: Answer

@@ -1,6 +1,7 @@
 """The LangGraph of a run: thin nodes around `steps`, edges as a table.
 
-(contextualize →) retrieve, where the question follows on others
+(contextualize →) retrieve, where the question follows on others, or is not read as it was typed
+retrieve → answer, where the question is about a whole document
 retrieve → evaluate → act ─┬→ rewrite_for_library → retrieve     (corrective loop)
                            ├→ refine_documents ─┬→ answer → verify
                            └→ rewrite_for_web ←─┘
@@ -45,11 +46,16 @@ NODES: dict[str, tuple[Step, Work]] = {
 """Each node with the step it shows as on screen."""
 
 
-def at_first(state: State) -> Literal["contextualize", "retrieve"]:
-    return "contextualize" if state["history"] or state["standalone"] else "retrieve"
+def at_first(state: State, runtime: Runtime[RunContext]) -> Literal["contextualize", "retrieve"]:
+    if state["history"] or state["standalone"]:
+        return "contextualize"
+    asked = state["question"]
+    return "contextualize" if runtime.context.read(asked).question != asked else "retrieve"
 
 
-def after_retrieve(state: State, runtime: Runtime[RunContext]) -> Literal["evaluate", "refine_documents"]:
+def after_retrieve(state: State, runtime: Runtime[RunContext]) -> Literal["evaluate", "refine_documents", "answer"]:
+    if "whole" in state:
+        return "answer"
     return "refine_documents" if runtime.context.settings.evaluator == "none" else "evaluate"
 
 
@@ -89,7 +95,7 @@ def _answer_or_end(state: State, runtime: Runtime[RunContext]) -> Literal["answe
 
 
 def after_answer(state: State, runtime: Runtime[RunContext]) -> Literal["verify", "__end__"]:
-    checkable = runtime.context.settings.verify and not state["answer"].abstained
+    checkable = runtime.context.settings.verify and not state["answer"].abstained and "whole" not in state
     return "verify" if checkable else "__end__"
 
 

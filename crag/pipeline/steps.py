@@ -40,14 +40,20 @@ PAGE_CHARS = 2_000
 
 
 def contextualize(state: State, parts: RunContext) -> State:
-    """A question that follows on others, made to stand alone: as a person worded it, or from what came before."""
+    """A question as it is asked in its place: read as it was meant, and made to stand alone where it follows on others.
+
+    What a person worded is neither.
+    """
     asked, history, worded = state["question"], state["history"], state["standalone"]
+    read = Standalone(question=worded) if worded else parts.read(asked)
     if worded:
-        made, by = Standalone(question=worded), "person"
-    else:
+        made, by = read, "person"
+    elif history:
         assert parts.contextualizer is not None
-        made = parts.contextualizer.standalone(asked, history)
-        by = parts.contextualizer.by
+        made = parts.contextualizer.standalone(read.question, history)
+        by = "reading" if made.question == read.question != asked else parts.contextualizer.by
+    else:
+        made, by = read, "reading"
     parts.emit(
         ev.QuestionRewritten(
             question=asked,
@@ -55,6 +61,8 @@ def contextualize(state: State, parts: RunContext) -> State:
             by=by,
             follows=made.follows,
             after=history[-1].run_id if history else "",
+            read=read.read,
+            left=read.left,
             at=parts.now(),
         )
     )
@@ -64,15 +72,20 @@ def contextualize(state: State, parts: RunContext) -> State:
 def retrieve(state: State, parts: RunContext) -> State:
     """Retrieve the k chunks most similar to the query, and those whose tables have the figures that are asked for.
 
+    Where the question is about a whole document, what its answer cites takes their place.
+
     What of them speaks to a model is marked; they stay whole.
     """
     round, k, reach = state["round"], parts.settings.k, parts.settings.lookup_reach
     reach = reach if looks_up(state["question"]) else 0
     retrieved = parts.retriever.search(state["query"], max(k, reach))
-    near = reach_cells(state["question"], retrieved, k) if reach else retrieved
+    asks = parts.settings.overview and parts.wanted == "answer" and not round
+    whole = parts.questions.answer(state["question"], retrieved[:k]) if asks and parts.questions else None
+    near = whole.chunks if whole else reach_cells(state["question"], retrieved, k) if reach else retrieved
     found = tuple(replace(each, round=round, injections=detect_injection(each.chunk.text)) for each in near)
     parts.emit(ev.Retrieved(query=state["query"], chunks=found, round=round, at=parts.now()))
-    return {"retrieved": found, "acted": found, "grades": {}, "joint": None, "decision": None}
+    following: State = {"retrieved": found, "acted": found, "grades": {}, "joint": None, "decision": None}
+    return {**following, "whole": whole} if whole else following
 
 
 def evaluate(state: State, parts: RunContext) -> State:
@@ -222,6 +235,10 @@ def refine_pages(state: State, parts: RunContext) -> State:
 
 def answer(state: State, parts: RunContext) -> State:
     """The answer to the question as it was asked, from the strips that were kept."""
+    if whole := state.get("whole"):
+        _emit_strips([each.chunk.id for each in whole.chunks], "internal", whole.strips, parts)
+        parts.emit(ev.Answered(answer=whole.answer, at=parts.now()))
+        return {"answer": whole.answer}
     knowledge, sources = _knowledge(state), _sources(state)
     decision, settings = state.get("decision"), parts.settings
     if parts.strip_evaluator is not None:

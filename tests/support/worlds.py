@@ -181,6 +181,7 @@ def some(draw: random.Random) -> tuple[Action, ...]:
 FIELDS: dict[str, Any] = {
     "k": lambda draw: draw.choice([1, 2, 3, 5, 10, 12]),
     "lookup_reach": lambda draw: draw.choice([0, 40]),
+    "overview": lambda draw: draw.random() < 0.5,
     "min_confidence": lambda draw: draw.choice([0.0, 0.3, 0.7]),
     "where": lambda draw: draw.choice([{}, {"verified": True}, {"date": {">=": "2024"}}]),
     "half_life_days": lambda draw: draw.choice([0.0, 30.0]),
