@@ -13,7 +13,6 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.earlier_search import EarlierSearch
 from benchmarks.scale_chunks import MadeDocument
 from crag.core.protocols import SearchQuery
 from crag.core.types import Chunk, Document
@@ -65,8 +64,8 @@ class Side:
 
     label: str
     opened: Callable[[Path, Contents], Searched]
+    needs: tuple[str, ...]
     most: int = 1_000_000
-    needs: tuple[str, ...] = ("benchmarks.earlier_search",)
 
     @property
     def missing(self) -> str:
@@ -152,10 +151,6 @@ class Flat:
 
     def close(self) -> None:
         self._index.reset()
-
-
-def _earlier(folder: Path, contents: Contents) -> Searched:
-    return OfIndex(EarlierSearch(folder, contents))
 
 
 class OfEmbedded(OfIndex):
@@ -266,7 +261,6 @@ def _numbers(found: Sequence[Any]) -> Numbers:
 
 
 SIDES = {
-    "earlier": Side(label="the earlier search", opened=_earlier),
     "flat": Side(label="FAISS flat alone, no words", opened=Flat, needs=("benchmarks.scale_sides",)),
     "embedded": Side(label="the embedded index", opened=_embedded, needs=("crag.index.embedded",)),
     "milvus-lite": Side(label="Milvus Lite", opened=_milvus, most=100_000, needs=("crag.index.milvus",)),
