@@ -338,7 +338,7 @@ class QuotedAnswer:
 Remark = Literal["cut", "overlong", "looped", "other language", "no answer"]
 """What is to be said of a model's reply; `crag.messages.wording` has the words."""
 AnswerState = Literal["answered", "web", "check", "not found", "overview"]
-"""How far one can rely on an answer. web: it cites the web alone. check: it has doubts. overview: of whole documents."""
+"""How far one can rely on an answer. web: it cites the web alone. check: it has doubts. overview: whole documents."""
 Doubt = Literal[
     "unsupported", "no answer", "unnamed", "not relevant", Unmet, "contradicts", "unsure", "not graded", "weak"
 ]
