@@ -111,8 +111,7 @@ class Grade:
     Exactly one of `score` and `error` is set. `instead_of`: the evaluator that was to grade it, and `why` how that
     failed. Both `error` and `why` are sentences, or what is said of `who`, the id of a model. `failed_before`: so
     many times it had failed when it was given up for this run; 0 where it was asked. `fault`: what kind of failure it
-    was (`crag.core.errors.Reason`), where that is known. `by_meaning`: the evaluator does not read the language, so it
-    judged by closeness in meaning, which says less.
+    was, where that is known. `by_meaning`: judged by closeness in meaning alone, as of a language that is not read.
     """
 
     passage_id: str
@@ -319,9 +318,8 @@ class Reported:
 
 Unmet = Literal["several", "other row", "no figure", "opposite", "no period", "empty"]
 LookupOutcome = Literal["found", "no item", Unmet]
-"""How a look-up in the retrieved tables ended: with one cell; with several that do not agree; without a row that means
-what is asked for, and what is quoted is prose, another row, without any figure, or has the opposite of a word of the
-question; with such rows, of which none has the period; with a form's field that has no value."""
+"""How a look-up in tables ended: with one cell; without a row that means what is asked for, prose quoted; with several
+that do not agree, another row, no figure, the opposite of a word, rows of another period, a form's empty field."""
 UNMET: Final = frozenset[Unmet](get_args(Unmet))
 """Those after which an answer is to be checked, whatever its grades."""
 
@@ -341,20 +339,13 @@ class QuotedAnswer:
 
 
 Remark = Literal["cut", "overlong", "looped", "other language", "no answer"]
-"""What is to be said of a model's reply: it ended at its length, went on beyond it, repeated itself without end (of
-which one copy is kept), is in another language than the question, or said that there is no answer, where one is quoted
-all the same."""
-
-
+"""What is to be said of a model's reply; `crag.messages.wording` has the words."""
 AnswerState = Literal["answered", "web", "check", "not found", "overview"]
-"""How far one can rely on an answer. web: all that it cites is from the web. check: its `doubts` are to be checked.
-overview: it is of whole documents."""
+"""How far one can rely on an answer. web: it cites the web alone. check: it has doubts. overview: whole documents."""
 Doubt = Literal[
     "unsupported", "no answer", "unnamed", "not relevant", Unmet, "contradicts", "unsure", "not graded", "weak"
 ]
-"""What is to be checked of an answer. unsupported: nothing found supports a sentence. no answer: a quote stands in for
-the model's. not relevant: no passage was judged to answer. contradicts: a table gives another amount. unsure: its
-confidence is under the limit. not graded: what it rests on has no score. weak: that is below the upper threshold."""
+"""What is to be checked of an answer; `crag.messages.answers` has the words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -362,15 +353,14 @@ class Answer:
     """`text` holds citation marks like [1]. `by` names what wrote it: `extractive`, a model, or `outline` of an answer
     of a whole document, from its headings and properties.
 
-    An abstaining answer says so in `text` and cites nothing. `doubts`: what is to be checked, what weighs most first;
-    of an abstaining one why nothing was good enough. `instead_of`: the model that was to write it. `short`:
-    the words of a quoted sentence that answer, where that is sure enough. `unnamed`: what the question names and
-    nothing that was found does. `differing`: what each document gives for the cell that is asked for, where they give
-    different values. `remarks`: what is to be said of the reply of the model that wrote it. `lookup`: how the look-up
-    in tables ended; empty where none was made. `contradicts`: the cell that was looked up, where it gives another
-    amount than the model does. `calculation`: what the question wants worked out, which is then the short answer.
-    `confidence` 0..1: how likely it is right, of an abstaining one how likely what was held back is; None where that is
-    not known. Of a written one it is that of the quotes in its place times the share of its sentences that hold.
+    An abstaining answer says so in `text` and cites nothing. `doubts`: what weighs most first; of an abstaining one
+    why. `instead_of`: the model that was to write it. `short`: the words of a quoted sentence that answer, where that
+    is sure enough. `unnamed`: what the question names and nothing found does. `differing`: what each document gives for
+    the cell that is asked for, where they differ. `lookup`: how the look-up in tables ended; empty where none was made.
+    `contradicts`: the cell that was looked up, where it gives another amount than the model does. `calculation`: what
+    the question wants worked out, which is then the short answer. `confidence` 0..1: how likely it is right, of an
+    abstaining one how likely what was held back is; None where that is not known. Of a written one it is that of the
+    quotes in its place times the share of its sentences that hold.
     """
 
     text: str
@@ -412,16 +402,12 @@ class Answer:
     @property
     def places(self) -> tuple[ShortAnswer, ...]:
         """What is marked in what it cites: the words that answer, or the cells that it is worked out from."""
-        if self.calculation:
-            return self.calculation.cells
-        return (self.short,) if self.short else ()
+        return self.calculation.cells if self.calculation else (self.short,) if self.short else ()
 
     @property
     def brief(self) -> str:
         """The few words that answer, a cell with its row and column, a result with its formula; empty of no such."""
-        if self.calculation:
-            return self.calculation.equation
-        return self.short.labelled if self.short else ""
+        return self.calculation.equation if self.calculation else self.short.labelled if self.short else ""
 
     @property
     def quoted(self) -> bool:

@@ -29,7 +29,7 @@ from crag.generation.conversation.history import ANSWER_CHARS, exchanges_of
 from crag.integrations.langchain.evidence import FAILED, context, correction
 from crag.integrations.langchain.runs import AgentRuns, Ended, Searched, Workspace
 from crag.integrations.langchain.state import CragState, Injected
-from crag.messages.answers import state_text
+from crag.messages.answers import STATES
 from crag.messages.wording import outcome_sentence
 
 
@@ -288,7 +288,7 @@ def _format_run(trace: Trace) -> str:
     """What the model reads of a run."""
     if trace.answer is None:
         return context(trace)
-    ended = [f"{state_text(trace)}.", *filter(None, [outcome_sentence(trace)])]
+    ended = [f"{STATES[trace.outcome]}.", *filter(None, [outcome_sentence(trace)])]
     return "\n".join([Harmless()(trace.answer.text, last=True) + closing(trace), *ended])
 
 

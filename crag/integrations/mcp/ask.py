@@ -35,7 +35,7 @@ from crag.integrations.mcp.request import (
     reply,
     run_uri,
 )
-from crag.messages.answers import brief_text, conflict_sentences
+from crag.messages.answers import brief_text, conflict_sentences, standing_text
 from crag.messages.explanations import change_sentence, fate_text, miss_sentence, missing_sentence
 from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence
 from crag.pipeline.request import QUESTION_CHARS
@@ -133,7 +133,7 @@ def _result(trace: Trace) -> AskResult:
     """The outcome of a run, safe for a model to read, with its sources and sentences about it."""
     answer, last = trace.answer, trace.round
     return AskResult(
-        **describe_outcome(trace),
+        **describe_outcome(trace) | {"standing": quote_for_model(standing_text(trace))},
         uri=run_uri(trace.run_id),
         answer=quote_for_model(answer.text) if answer else None,
         short_answer=brief_text(answer) or None if answer else None,
