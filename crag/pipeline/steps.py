@@ -235,10 +235,10 @@ def refine_pages(state: State, parts: RunContext) -> State:
 
 def answer(state: State, parts: RunContext) -> State:
     """The answer to the question as it was asked, from the strips that were kept."""
-    if whole := state.get("whole"):
-        _emit_strips([each.chunk.id for each in whole.chunks], "internal", whole.strips, parts)
-        parts.emit(ev.Answered(answer=whole.answer, at=parts.now()))
-        return {"answer": whole.answer}
+    if overview := state.get("whole"):
+        _emit_strips([each.chunk.id for each in overview.chunks], "internal", overview.strips, parts)
+        parts.emit(ev.Answered(answer=overview.answer, at=parts.now()))
+        return {"answer": overview.answer}
     knowledge, sources = _knowledge(state), _sources(state)
     decision, settings = state.get("decision"), parts.settings
     if parts.strip_evaluator is not None:
