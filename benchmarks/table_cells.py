@@ -1,24 +1,19 @@
 """Cells of real filings' tables: is each found in one chunk with its row's header, its column's and its unit?
 
-python -m benchmarks.table_cells [--before REV] [--check]
+python -m benchmarks.table_cells [--check]
 
 The 300 cells of `data/table_cells.jsonl` were drawn at random from pages of ten filings and read from the drawn pages,
 the 59 of `data/table_cells_later.jsonl` later, from five others; `--check` looks for the words of each again, by their
-places on the page. Chunks are this tree's and an earlier
-commit's, each read in a process of its own. Writes results/table_cells.md.
+places on the page. Writes results/table_cells.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
 import re
-import subprocess
 import sys
-import tarfile
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -120,28 +115,6 @@ def measure(listed: Sequence[Cell]) -> list[Told]:
     return [told(cell, chunks.get((cell.file, cell.page), [])) for cell in listed]
 
 
-def measured_in(tree: Path) -> list[Told]:
-    """By a tree's own `crag`, in a process of its own."""
-    code = (
-        f"import sys, runpy; sys.path[:0] = [{str(tree)!r}]; "
-        f"import benchmarks; benchmarks.__path__ = [{str(HERE)!r}]; sys.argv = ['table_cells', '--json']; "
-        "runpy.run_module('benchmarks.table_cells', run_name='__main__')"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tree, stdout=subprocess.PIPE, text=True, check=True)
-    return [Told(*row) for row in json.loads(done.stdout)]
-
-
-def earlier(revision: str) -> list[Told]:
-    """By the `crag` of another commit."""
-    packed = subprocess.run(
-        ["git", "archive", revision, "crag", "benchmarks"], cwd=ROOT, capture_output=True, check=True
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
-            archive.extractall(folder, filter="data")
-        return measured_in(Path(folder))
-
-
 def unconfirmed(cell: Cell) -> list[str]:
     """What of a cell does not stand where it should, by pdfplumber's words: its row's header left of it and no lower,
     its column's above it, the unit on its page. Each is named; [] where all is confirmed.
@@ -182,28 +155,28 @@ def _words(name: str, page: int) -> list[tuple[str, tuple[float, float, float, f
         ]
 
 
-def report(listed: Sequence[Cell], before: Sequence[Told], after: Sequence[Told], revision: str) -> str:
+def report(listed: Sequence[Cell], now: Sequence[Told]) -> str:
     """The page of figures."""
     first = [place for place, cell in enumerate(listed) if cell.file not in _later()]
     later = [place for place, cell in enumerate(listed) if cell.file in _later()]
     lines = [
         "# Cells of tables, with what they are cells of",
         "",
-        f"`python -m benchmarks.table_cells --before {revision}`: cells drawn at random from pages of FinanceBench's "
+        "`python -m benchmarks.table_cells`: cells drawn at random from pages of FinanceBench's "
         "filings and read from the drawn pages, and what the chunk that holds each says of it.",
     ]
     for places in filter(None, (first, later)):
         lines += ["", f"## {len(places)} cells of {len({listed[place].file for place in places})} filings", ""]
-        lines += _figures(listed, before, after, places)
-    lines += ["", "## Not together now", ""]
-    for cell, one in zip(listed, after, strict=True):
+        lines += _figures(listed, now, places)
+    lines += ["", "## Not together", ""]
+    for cell, one in zip(listed, now, strict=True):
         if not one.together:
             lacks = [name for name in ("found", "row", "columns", "unit") if not getattr(one, name)]
             lines.append(f"- {cell.file.removesuffix('.pdf')}, page {cell.page}, {cell.value}: no {', '.join(lacks)}")
     return "\n".join(lines) + "\n"
 
 
-def _figures(listed: Sequence[Cell], before: Sequence[Told], after: Sequence[Told], places: Sequence[int]) -> list[str]:
+def _figures(listed: Sequence[Cell], now: Sequence[Told], places: Sequence[int]) -> list[str]:
     several = [place for place in places if listed[place].under]
     rows: list[tuple[str, Callable[[Told], bool], Sequence[int]]] = [
         ("**together with row, columns and unit**", lambda one: one.together, places),
@@ -214,15 +187,13 @@ def _figures(listed: Sequence[Cell], before: Sequence[Told], after: Sequence[Tol
         ("its own line says row and column", lambda one: one.itself, places),
         ("of a row whose name is there twice: with the line above that tells which", lambda one: one.under, several),
     ]
-    lines = ["| | of | before | now |", "|---|---:|---:|---:|"]
-    for label, says, those in rows:
-        was, now = (sum(says(found[place]) for place in those) for found in (before, after))
-        lines.append(f"| {label} | {len(those)} | {was} | {now} |")
-    lines += ["", "| filing | cells | together, before | now |", "|---|---:|---:|---:|"]
+    lines = ["| | of | are |", "|---|---:|---:|"]
+    lines += [f"| {label} | {len(those)} | {sum(says(now[place]) for place in those)} |" for label, says, those in rows]
+    lines += ["", "| filing | cells | together |", "|---|---:|---:|"]
     for name in sorted({listed[place].file for place in places}):
         own = [place for place in places if listed[place].file == name]
-        was, now = (sum(found[place].together for place in own) for found in (before, after))
-        lines.append(f"| {name.removesuffix('.pdf')} | {len(own)} | {was} | {now} |")
+        together = sum(now[place].together for place in own)
+        lines.append(f"| {name.removesuffix('.pdf')} | {len(own)} | {together} |")
     return lines
 
 
@@ -233,10 +204,7 @@ def _later() -> frozenset[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--before", default="78ea53c", help="the commit to compare with")
     parser.add_argument("--check", action="store_true", help="only confirm the list by the words' places")
-    parser.add_argument("--json", action="store_true", help="only this tree's findings, for another process")
-    parser.add_argument("--only", action="store_true", help="only this tree, only printed")
     options = parser.parse_args()
     if not FILINGS.is_dir():
         print(f"No filings at {FILINGS}: set CRAG_SHARED to the folder that holds data/.", file=sys.stderr)
@@ -248,14 +216,8 @@ def main() -> int:
             print(f"{cell.file}, page {cell.page}, {cell.value} ({cell.row}): {', '.join(found)}")
         print(f"{len(listed) - len(doubts)} of {len(listed)} confirmed")
         return 0
-    after = measure(listed)
-    if options.json:
-        print(json.dumps(after))
-        return 0
-    before = after if options.only else earlier(options.before)
-    page = report(listed, before, after, options.before)
-    if not options.only:
-        RESULT.write_text(page, encoding="utf-8")
+    page = report(listed, measure(listed))
+    RESULT.write_text(page, encoding="utf-8")
     print(page)
     return 0
 

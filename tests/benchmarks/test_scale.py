@@ -87,7 +87,7 @@ def test_recall_is_the_share_of_the_exact_ones() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["earlier", "flat", "library"])
+@pytest.mark.parametrize("name", ["flat", "library"])
 def test_a_side_is_built_searched_and_added_to(name: str, sources: Sources, tmp_path: Path) -> None:
     maker, place = Maker(sources), tmp_path / "place"
     place.mkdir()
