@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
@@ -20,12 +19,8 @@ from corpora.judging import evaluator_version
 from crag.core.strategies import strategy
 from crag.core.types import FigureCheck
 from crag.evaluation import strip_selection
-from crag.evaluation.local import LocalEvaluator
 from crag.evaluation.strips import filter_strips
 from crag.generation.figures import check_figures
-from crag.generation.qualifiers import find_qualified
-from crag.text.numerals import numbers_in
-from crag.text.sentences import sentences
 
 MOST = 600
 """Questions of one set."""
@@ -137,52 +132,7 @@ def strip_context(data: Path, limit: int) -> Iterator[Pairs]:
         yield _pairs(name, kind, "an answer is kept", found)
 
 
-# Values in one sentence
-
-
-def qualifiers(data: Path, limit: int) -> Iterator[Pairs]:
-    """Questions with a figure for an answer that stands in a sentence beside others of its unit."""
-    evaluator = LocalEvaluator()
-    articles = json.loads((data / "squad/v1_train.json").read_text(encoding="utf-8"))["data"]
-    paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
-    prose = [
-        (qa["question"], paragraph["context"], qa["answers"][0]["answer_start"], qa["answers"][0]["text"])
-        for paragraph in paragraphs
-        for qa in paragraph["qas"]
-        if qa["answers"]
-    ]
-    reports = [
-        (row["question"], each["text"], each["spans"][0][0], each["text"][slice(*each["spans"][0])])
-        for row in figures.read_rows(data, "tatqa")
-        if row["answer_type"] == "span" and len(row["answers"]) == 1
-        for each in row["passages"]
-        if each["label"] == 1 and each["title"] != "table" and each["spans"]
-    ]
-    for name, kind, rows in (("SQuAD", "prose", prose), ("TAT-QA, paragraphs", "statements", reports)):
-        found = [pair for row in rows for pair in _read_beside(evaluator, *row)]
-        yield _pairs(name, kind, "the figure that answers is read", found[:limit])
-
-
-def _read_beside(
-    evaluator: LocalEvaluator, question: str, text: str, start: int, answer: str
-) -> Iterator[tuple[bool, bool]]:
-    """Whether the answer is read, with the rule and without; nothing where it is no figure beside others like it."""
-    first, last = next(((low, high) for low, high in sentences(text) if low <= start < high), (0, 0))
-    numbers = [each for each in numbers_in(text[first:last]) if each.values]
-    own = [each for each in numbers if each.start < start - first + len(answer) and start - first < each.end]
-    if len(own) != 1 or sum(each.unit == own[0].unit for each in numbers) < 2:
-        return
-    read = evaluator.read(question, text)
-    if read is None or not first <= read.start < last:
-        return
-    meant = find_qualified(question, text[first:last], read.start - first, read.end - first)
-    spans = (meant or (read.start - first, read.end - first)), (read.start - first, read.end - first)
-    on, off = (low < own[0].end and own[0].start < high for low, high in spans)
-    yield on, off
-
-
 RULES = {
     "strip_context": Rule("Strips that kept ones need", ("crag/evaluation/strip_dependencies.py",), strip_context),
-    "qualifiers": Rule("Values in one sentence", ("crag/generation/qualifiers.py",), qualifiers),
     "names": Rule("Names looked for as figures are", ("crag/text/names.py",), names),
 }

@@ -10,6 +10,7 @@ from typing import Literal
 from crag.core.protocols import AnswerGrader, AnswerReader, RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.types import UNMET, Answer, Calculation, Chunk, Citation, Passage, QuotedAnswer, Strip, WebPage
+from crag.evaluation.heads import YEAR
 from crag.generation.arithmetic import Worked, work_out
 from crag.generation.candidates import (
     Unit,
@@ -28,9 +29,10 @@ from crag.generation.citations import abstention, build_citation, quotable, usab
 from crag.generation.conversation.brackets import own_words
 from crag.generation.formulas import asks_arithmetic, formula_of
 from crag.generation.ground import with_differing
-from crag.generation.qualifiers import says_opposite
+from crag.generation.opposites import says_opposite
 from crag.generation.short import Found, find_words, part_of, short_answer, titled_text
 from crag.generation.subjects import Subjects, subjects_of
+from crag.text.numerals import numbers_in
 from crag.text.words import stem, words
 
 MAX_QUOTE = 500
@@ -150,7 +152,7 @@ class ExtractiveGenerator:
                 surest = None
             if surest and _stands_for_result(question, surest, sources):
                 surest = None
-        shown = replace(surest, strip=first.strip) if surest and first and _is_shown(surest, settings) else None
+        shown = replace(surest, strip=first.strip) if surest and first and _is_shown(surest, first, settings) else None
         # Beside the row that was looked up, other rows would say something else.
         most = 1 if row else settings.answer_sentences
         chosen = several or order_units(choose_units(ranked, most, first), first)
@@ -216,9 +218,16 @@ class ExtractiveGenerator:
         return found, max((grade.score for grade in grades.values() if grade.score is not None), default=None)
 
 
-def _is_shown(found: Found, settings: Settings) -> bool:
-    """Whether the words that answer are sure enough to be shown."""
-    return settings.short_answer < 1 and found.confidence >= settings.short_answer
+def _is_shown(found: Found, unit: Unit, settings: Settings) -> bool:
+    """Whether the words that answer are sure enough to be shown, and no figure beside others like it.
+
+    Of "$6,350 for one and $12,700 for a family" the sentence says which is which.
+    """
+    if settings.short_answer >= 1 or found.confidence < settings.short_answer:
+        return False
+    numbers = [each for each in numbers_in(unit.text) if each.values and not YEAR.fullmatch(each.text)]
+    own = [each for each in numbers if each.start < found.end - unit.first and found.start - unit.first < each.end]
+    return bool(found.row) or len(own) != 1 or sum(each.unit == own[0].unit for each in numbers) == 1
 
 
 def _is_of_another_name(question: str, unit: Unit, sources: Mapping[str, Chunk | WebPage]) -> bool:

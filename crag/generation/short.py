@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from crag.core.protocols import AnswerReader
 from crag.core.types import Chunk, ShortAnswer, Strip, WebPage
 from crag.generation.citations import quotable
-from crag.generation.qualifiers import find_qualified
 from crag.generation.subjects import years_of
-from crag.text.sentences import sentences
 
 READ = 3
 """Sources that are read for it, the best first."""
@@ -103,20 +101,8 @@ def _read(
         for unit, (other, low, high) in enumerate(places):
             inside = other.start + low <= begin and stop <= other.start + high
             if other.source_id == strip.source_id and inside and begin < stop:
-                if not row and not column:
-                    begin, stop = _qualified(question, source.text, other.start + low, other.start + high, begin, stop)
                 return Found(unit, other, begin, stop, said.confidence, row, column)
     return None
-
-
-def _qualified(question: str, text: str, low: int, high: int, start: int, end: int) -> tuple[int, int]:
-    """The value that the question means in the sentence of [start, end), which lies in [low, high) of the text."""
-    for first, last in sentences(text[low:high]):
-        if low + first <= start < low + last:
-            at = low + first
-            meant = find_qualified(question, text[at : low + last], start - at, end - at)
-            return (at + meant[0], at + meant[1]) if meant else (start, end)
-    return start, end
 
 
 def part_of(strip: Strip, source: Chunk | WebPage) -> tuple[int, int]:
