@@ -105,7 +105,7 @@ class LibraryQuestions:
             said = [f"- {heads[id].title} ({heads[id].source})" for id in best or heads]
             text = "\n".join(["Which document do you mean? Name it, or ask of one document alone.", *said])
             asks = OTHER not in tokens and wanted_by(tokens)
-            return WholeAnswer(Answer(text=text, by="outline", abstained=True)) if asks else None
+            return WholeAnswer(Answer(text=text, by="outline", abstained=True), tuple(found)) if asks else None
         documents = self.library.documents
         outlines = [Outline(documents.get(id), documents.chunks(id, lines=False)) for id in meant]
         # Among several, a document is rather meant than its part of that name.
