@@ -306,10 +306,7 @@ class SpanReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
-    """The value of a cell: as its table gives it, its citation, and how old its document is.
-
-    `dated` is an ISO 8601 date; empty where the document has none.
-    """
+    """The value of a cell as its table gives it, its citation, and its document's date in ISO 8601, empty for none."""
 
     value: str
     citation: int
@@ -326,11 +323,10 @@ UNMET: Final = frozenset[Unmet](get_args(Unmet))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotedAnswer:
-    """What is to be known of a quoted answer to tell how likely it is right.
+    """What tells how likely a quote is right: the `text` of its source behind its title, and how sure its words are.
 
-    `text`: of the source that is quoted first, with its title before it. `confidence`: of the words in it that answer;
-    None where none were read. `facts`, by name: those by which it was chosen, and "chance", the log-odds of it among
-    all that could be quoted; "formula", 1 where a result is asked for.
+    `facts`, by name: those by which it was chosen; "chance", its log-odds among all that could be quoted; "formula", 1
+    where a result is asked for.
     """
 
     text: str
