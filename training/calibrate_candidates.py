@@ -4,8 +4,9 @@
 
 Run it after training.calibrate_short and before training.calibrate_answers, whose questions it asks of today's engine:
 of each the candidates are read, and which of them hold an accepted answer. The layer is a conditional logit, so that
-only differences within a question count. Figures are cross-validated by document, beside the score alone; what is
-written is fitted on all. --keep FILE holds what was read. It needs no torch.
+only differences within a question count. Figures are cross-validated by document, beside those of kinds that were not
+fitted on, the score alone, and each number left out; what is written is fitted on all. --keep FILE holds what was read.
+It needs no torch.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from training.calibrate_answers import FOLDS, Floats, arguments, libraries
 from training.calibrate_short import write_layer
 
 PENALTY, STEPS = 30.0, 30
+ALL = range(len(CANDIDATE_FEATURES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,32 +51,42 @@ class Choice:
 def main() -> None:
     given = arguments(__doc__)
     choices = [each for each in read(given) if any(each.holds)]
-    folds = np.array([zlib.crc32(each.group.encode()) % FOLDS for each in choices])
-    right, alone = np.zeros(len(choices)), np.zeros(len(choices))
-    for fold in range(FOLDS):
-        weights = fit([each for each, other in zip(choices, folds, strict=True) if other != fold])
-        for place in np.flatnonzero(folds == fold):
-            each = choices[place]
-            right[place] = each.holds[int(np.argmax(np.array(each.values) @ weights))]
-            alone[place] = each.holds[int(np.argmax(np.array(each.values)[:, 0]))]
-    for kind in ("", *dict.fromkeys(each.kind for each in choices)):
+    documents = [str(zlib.crc32(each.group.encode()) % FOLDS) for each in choices]
+    kinds = [each.kind for each in choices]
+    right, unseen = judge(choices, documents), judge(choices, kinds)
+    alone = np.array([each.holds[int(np.argmax([values[0] for values in each.values]))] for each in choices])
+    for kind in ("", *dict.fromkeys(kinds)):
         own = np.array([each.kind == (kind or each.kind) for each in choices])
-        print(
-            f"{kind or 'all':20} {own.sum():5} choices, right {right[own].mean():.3f}, by score {alone[own].mean():.3f}"
-        )
+        shares = f"kind not fitted on {unseen[own].mean():.3f}, by score {alone[own].mean():.3f}"
+        print(f"{kind or 'all':20} {own.sum():5} choices, right {right[own].mean():.3f}, {shares}")
+    for place, name in enumerate(CANDIDATE_FEATURES):
+        rest = [each for each in range(len(CANDIDATE_FEATURES)) if each != place]
+        seen, other = (judge(choices, groups, rest).mean() for groups in (documents, kinds))
+        print(f"without {name:12} right {seen:.3f}, kinds not fitted on {other:.3f}")
     rounded = [round(float(weight), 6) for weight in fit(choices)]
     write_layer("candidates", {"features": list(CANDIDATE_FEATURES), "weights": rounded, "bias": 0.0})
 
 
-def fit(choices: Sequence[Choice]) -> Floats:
+def judge(choices: Sequence[Choice], groups: Sequence[str], features: Sequence[int] = ALL) -> NDArray[np.bool_]:
+    """Whether the candidate chosen for each holds an answer, by weights fitted on the choices of other groups."""
+    right = np.zeros(len(choices), np.bool_)
+    for group in dict.fromkeys(groups):
+        weights = fit([each for each, other in zip(choices, groups, strict=True) if other != group], features)
+        for place, each in enumerate(choices):
+            if groups[place] == group:
+                right[place] = each.holds[int(np.argmax(np.array(each.values)[:, features] @ weights))]
+    return right
+
+
+def fit(choices: Sequence[Choice], features: Sequence[int] = ALL) -> Floats:
     """The weights under which the candidates that hold an answer are the likeliest, by Newton's steps.
 
     The penalty is on weights of features of one spread, so that none is favoured.
     """
-    pairs = [(np.array(each.values), np.array(each.holds)) for each in choices if not all(each.holds)]
+    pairs = [(np.array(each.values)[:, features], np.array(each.holds)) for each in choices if not all(each.holds)]
     spread = np.vstack([values for values, _ in pairs]).std(axis=0)
     spread[spread == 0.0] = np.inf  # a feature that never differs gets no weight
-    weights = np.zeros(len(CANDIDATE_FEATURES))
+    weights = np.zeros(len(features))
     for _ in range(STEPS):
         slope, curve = -PENALTY * weights, PENALTY * np.eye(len(weights))
         for values, holds in pairs:

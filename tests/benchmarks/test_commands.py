@@ -23,7 +23,6 @@ SHARED = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared"))
 SECONDS = 1_800
 
 COMMANDS = {
-    "ablation": "--limit 4",
     "answers": "--limit 4 --kinds prose",
     "arithmetic": "--searched 0 --halves choose",
     "ask": "--chunks 300 --questions 30",
