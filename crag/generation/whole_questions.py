@@ -17,8 +17,8 @@ Wanted = Literal["", "about", "outline", "list", "author", "date", "pages", "com
 """What is wanted of a document as a whole; empty: nothing, the question is an ordinary one."""
 KINDS: tuple[Wanted, ...] = get_args(Wanted)
 FILE = Path(__file__).parents[1] / "models" / "overview" / "weights.json"
-LEAST = 0.4
-"""How likely a question must be about a whole document to be taken for one."""
+LEAST, SURE = 0.4, 0.8
+"""How likely a question must be about a whole document to be taken for one; the same of one with an unknown word."""
 OTHER, NAME, PART, NUMBER = "§other", "§name", "§part", "§number"
 """What a word stands for that the layer does not know: one of a document's name, one of a heading that the question
 names whole, a number, any other."""
@@ -72,11 +72,16 @@ def features_of(tokens: Iterable[str]) -> list[str]:
 
 
 def wanted_by(tokens: Sequence[str]) -> Wanted:
-    """The likeliest kind, where it is likely enough that it is an overview."""
-    weights = shipped_weights()
+    """The likeliest kind, where it is likely enough that it is an overview.
+
+    Of one with an unknown word it must be `SURE`, and "who wrote the safety plan" may be of another paper; two unknown
+    words ask for something else.
+    """
+    weights, others = shipped_weights(), tokens.count(OTHER)
     rows = [row for feature in features_of(tokens) if (row := weights.get(feature))]
     sums = [sum(column) for column in zip(*rows, strict=True)]
     odds = [math.exp(each - max(sums)) for each in sums]
-    if not tokens or 1 - odds[0] / sum(odds) < LEAST:
+    if not tokens or others > 1 or 1 - odds[0] / sum(odds) < (SURE if others else LEAST):
         return ""
-    return KINDS[odds.index(max(odds[1:]), 1)]
+    kind = KINDS[odds.index(max(odds[1:]), 1)]
+    return "" if others and kind in ("author", "date") else kind

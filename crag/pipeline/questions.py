@@ -104,7 +104,7 @@ class LibraryQuestions:
         if not meant or (len(meant) > 1 and wanted != "compare"):
             said = [f"- {heads[id].title} ({heads[id].source})" for id in best or heads]
             text = "\n".join(["Which document do you mean? Name it, or ask of one document alone.", *said])
-            asks = OTHER not in tokens and wanted_by(tokens)
+            asks = wanted_by(tokens)
             return WholeAnswer(Answer(text=text, by="outline", abstained=True), tuple(found)) if asks else None
         documents = self.library.documents
         outlines = [Outline(documents.get(id), documents.chunks(id, lines=False)) for id in meant]
