@@ -216,8 +216,7 @@ def describe_candidate(
 
 
 def _log_odds(chance: float) -> float:
-    held = max(1e-6, min(1 - 1e-6, chance))
-    return clip(math.log(held / (1 - held)), ODDS)
+    return clip(math.log(max(1e-6, chance) / max(1e-6, 1 - chance)), ODDS)
 
 
 def _heading_of(source: Chunk | WebPage | None) -> str:

@@ -104,11 +104,8 @@ class LibraryQuestions:
         if not meant or (len(meant) > 1 and wanted != "compare"):
             said = [f"- {heads[id].title} ({heads[id].source})" for id in best or heads]
             text = "\n".join(["Which document do you mean? Name it, or ask of one document alone.", *said])
-            return (
-                WholeAnswer(Answer(text=text, by="outline", abstained=True), tuple(found))
-                if wanted_by(tokens)
-                else None
-            )
+            back = WholeAnswer(Answer(text=text, by="outline", abstained=True), tuple(found))
+            return back if wanted_by(tokens) else None
         documents = self.library.documents
         outlines = [Outline(documents.get(id), documents.chunks(id, lines=False)) for id in meant]
         # Among several, a document is rather meant than its part of that name.
