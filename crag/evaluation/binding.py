@@ -44,6 +44,12 @@ def bind(question: str, sentence: str, heading: str, around: str) -> Binding:
     )
 
 
+def share_figures(question: str, text: str) -> float:
+    """The share of the question's figures that a text has, 0..1; 0 where it has none."""
+    asked = _figures(question)
+    return len(asked.keys() & _figures(text).keys()) / len(asked) if asked else 0.0
+
+
 def _figures(text: str) -> dict[Figure, str]:
     """The figures of a text in digits, and its ordinals, each as it is written."""
     found: dict[Figure, str] = {}

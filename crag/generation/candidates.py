@@ -7,10 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from crag.core.types import Chunk, Strip, WebPage
-from crag.evaluation.binding import bind
-from crag.evaluation.heads import clip, load_head, load_layer
+from crag.evaluation.binding import share_figures
+from crag.evaluation.heads import clip, load_head, load_layer, weigh
 from crag.evaluation.local import fits_kind
 from crag.evaluation.refinement import make_strip
 from crag.generation.line_items import plain_stems
@@ -29,8 +30,6 @@ LONG_STRIP = 400
 HEADING_WORDS = 5
 REDUNDANT = 0.8
 """A sentence that shares this much of its words with one already chosen adds nothing."""
-DIVERSITY = 0.1
-"""How much likeness to what is chosen counts against a score (maximal marginal relevance)."""
 MOST = 40
 """Candidates that are weighed, those of the best scores."""
 ODDS = 6.0
@@ -170,22 +169,26 @@ def weigh_candidates(
     `found`: the words that were read in sources.
     """
     units = sorted(units, key=best_first)[:MOST]
-    weights, _ = load_layer("candidates", CANDIDATE_FEATURES) or (BY_SCORE, 0.0)
     read = {each.strip.source_id: each for each in found}
     asked = frozenset(map(stem, words(question)))
     facts = [
         describe_candidate(question, asked, unit, sources.get(unit.strip.source_id), read.get(unit.strip.source_id))
         for unit in units
     ]
-    odds = [
-        sum(weight * each[name] for name, weight in zip(CANDIDATE_FEATURES, weights, strict=True)) for each in facts
-    ]
+    odds = [weigh(load_weights(), 0.0, [each[name] for name in CANDIDATE_FEATURES]) for each in facts]
     shares = [math.exp(each - max(odds)) for each in odds]
     ranked = []
     for unit, own, part in zip(units, facts, shares, strict=True):
         chance = part / sum(shares)
         ranked.append(replace(unit, rank=chance, tie=0.0, facts={**own, "chance": _log_odds(chance)}))
     return sorted(ranked, key=best_first)
+
+
+@cache
+def load_weights() -> tuple[float, ...]:
+    """The shipped weights of `CANDIDATE_FEATURES`. Raises ModelError where they can't be used."""
+    weights, _ = load_layer("candidates", CANDIDATE_FEATURES) or (BY_SCORE, 0.0)
+    return weights
 
 
 def describe_candidate(
@@ -200,7 +203,6 @@ def describe_candidate(
     """
     text, heading = unit.text, _heading_of(source)
     labels = [_stems(label) for label in labels_of(unit, source)]
-    _, lexicon = load_head()
     read = NOT_READ if found is None else ELSEWHERE
     if found and unit.holds(found.strip.source_id, found.start, found.start):
         read = _log_odds(found.confidence)
@@ -208,9 +210,9 @@ def describe_candidate(
         "score": _log_odds(unit.rank),
         "strip": _log_odds(unit.rank if unit.strip.score is None else unit.strip.score),
         "label": max((len(label & asked) / len(label) for label in labels if label), default=0.0),
-        "figures": bind(question, text, heading, "").figures[0],
+        "figures": share_figures(question, text),
         "kind": fits_kind(question, text),
-        "covered": lexicon.coverage(question, text, heading),
+        "covered": load_head()[1].coverage(question, text, heading),
         "read": read,
     }
 
@@ -261,14 +263,10 @@ def _stems(label: str) -> frozenset[str]:
 
 def choose_units(units: list[Unit], limit: int, first: Unit | None = None) -> list[Unit]:
     """The best units, none saying again what a better one says; `first` among them."""
-    left = sorted(units, key=best_first)
-    left = [unit for unit in left if unit.rank >= BESIDE_BEST * left[0].rank]
-    chosen: list[Unit] = [first] if first else []
-    left = [unit for unit in left if first is None or _likeness(unit, [first]) < REDUNDANT]
-    while left and len(chosen) < limit:
-        best = max(left, key=lambda unit: unit.rank + unit.tie - DIVERSITY * _likeness(unit, chosen))
-        chosen.append(best)
-        left = [unit for unit in left if unit is not best and _likeness(unit, [best]) < REDUNDANT]
+    chosen, least = [first] if first else [], BESIDE_BEST * max((unit.rank for unit in units), default=0.0)
+    for unit in sorted(units, key=best_first):
+        if len(chosen) < limit and unit.rank >= least and _likeness(unit, chosen) < REDUNDANT:
+            chosen.append(unit)
     return chosen
 
 

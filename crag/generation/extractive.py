@@ -253,11 +253,11 @@ def _row_of(
 ) -> tuple[Found, Unit] | None:
     """The row of the first of the cells that a strip has whole, as a unit of it; else, with `lookup_reach`, alone."""
     for cell in cells:
-        for number, unit in enumerate(units):
+        for unit in units:
             strip = unit.strip
             if cell.in_strip(strip):
                 start, end = cell.row_start - strip.start, cell.row_end - strip.start
-                found = _found_cell(number, strip, cell)
+                found = _found_cell(strip, cell)
                 return found, replace(unit, start=start, end=end, words=frozenset(words(strip.text[start:end])))
     return next(_dropped_rows(cells, subjects), None) if settings.lookup_reach else None
 
@@ -268,7 +268,7 @@ def _dropped_rows(cells: Sequence[FoundCell], subjects: Subjects) -> Iterator[tu
         if cell.chunk.id not in subjects.foreign:
             strip = cell.row_strip
             unit = Unit(strip, 0, len(strip.text), 0.0, 0.0, -1, frozenset(words(strip.text)))
-            yield _found_cell(-1, strip, cell), unit
+            yield _found_cell(strip, cell), unit
 
 
 def _stands_for_cell(found: Found, lookup: Lookup, sources: Mapping[str, Chunk | WebPage]) -> bool:
@@ -313,8 +313,8 @@ def _worked_answer(
     return replace(whole, calculation=made, confidence=WORKED_OUT)
 
 
-def _found_cell(number: int, strip: Strip, cell: FoundCell) -> Found:
-    return Found(number, strip, cell.start, cell.end, LOOKED_UP, cell.row, cell.column, cell.scale)
+def _found_cell(strip: Strip, cell: FoundCell) -> Found:
+    return Found(strip, cell.start, cell.end, LOOKED_UP, cell.row, cell.column, cell.scale)
 
 
 def _compose_answer(

@@ -28,9 +28,8 @@ _OWN_SCALE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The characters [start, end) of a source's text that answer; `unit` is the place's number they stand in."""
+    """The characters [start, end) of a source's text that answer, and the strip that holds them."""
 
-    unit: int
     strip: Strip
     start: int
     end: int
@@ -48,10 +47,10 @@ def find_words(
 
     A source's text is read as a whole, of a page what is around its best place; words outside the places don't count.
     """
-    first: dict[str, int] = {}
-    for number, (strip, _, _) in enumerate(places):
-        first.setdefault(strip.source_id, number)
-    each = (_read(question, places, number, sources, reader) for number in list(first.values())[:READ])
+    best: dict[str, Place] = {}
+    for place in places:
+        best.setdefault(place[0].source_id, place)
+    each = (_read(question, place, places, sources, reader) for place in list(best.values())[:READ])
     return [found for found in each if found is not None]
 
 
@@ -80,10 +79,10 @@ def short_answer(found: Found, citation: int, sources: Mapping[str, Chunk | WebP
 
 
 def _read(
-    question: str, places: Sequence[Place], number: int, sources: Mapping[str, Chunk | WebPage], reader: AnswerReader
+    question: str, place: Place, places: Sequence[Place], sources: Mapping[str, Chunk | WebPage], reader: AnswerReader
 ) -> Found | None:
     """What the reader finds in the text that the place stands in; in the place alone, if that is elsewhere."""
-    strip, start, end = places[number]
+    strip, start, end = place
     source = sources.get(strip.source_id)
     if source is None:
         return None
@@ -98,10 +97,10 @@ def _read(
             cell = cell_of(source, begin, stop, years_of(question))
             if cell is not None:
                 begin, stop, row, column = cell
-        for unit, (other, low, high) in enumerate(places):
+        for other, low, high in places:
             inside = other.start + low <= begin and stop <= other.start + high
             if other.source_id == strip.source_id and inside and begin < stop:
-                return Found(unit, other, begin, stop, said.confidence, row, column)
+                return Found(other, begin, stop, said.confidence, row, column)
     return None
 
 
