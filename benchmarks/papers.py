@@ -45,16 +45,14 @@ from pathlib import Path
 
 from benchmarks.forms import Outcome, outcome_table
 from corpora.judging import evaluator_version
+from corpora.papers import GROUPS, HELD_OUT, QUESTIONS
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import RunRequest
 from crag.core.types import Answer
 from crag.engine import Engine
 
 HERE = Path(__file__).resolve().parent
-QUESTIONS, RESULT = HERE / "data" / "papers.jsonl", HERE / "results" / "papers.md"
-GROUPS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-HELD_OUT = ("second", "sixth", "ninth")
-"""Groups that neither a rule nor a weight was made on."""
+RESULT = HERE / "results" / "papers.md"
 
 
 def main() -> int:

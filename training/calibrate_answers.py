@@ -29,7 +29,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.papers import GROUPS, HELD_OUT, QUESTIONS
 from corpora.answer_questions import (
     AnswerQuestion,
     File,
@@ -44,6 +43,7 @@ from corpora.answer_questions import (
 from corpora.judging import NotingEvaluator, is_right
 from corpora.libraries import indexed, library_of
 from corpora.pairs import Corpus, held_out, lines
+from corpora.papers import GROUPS, HELD_OUT, QUESTIONS
 from corpora.sources.stored import Row
 from crag.analysis.questions.matching import comparable
 from crag.core.config import AppConfig, Keys
@@ -200,15 +200,12 @@ def libraries(engine: Engine, given: argparse.Namespace) -> Iterator[tuple[Path,
 def papers(engine: Engine, given: argparse.Namespace) -> Iterator[tuple[Path, list[Asked]]]:
     """Questions of invoices, reports, policies and other papers, each group a library of its own."""
     rows = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
-    for group in GROUPS:
-        if group not in HELD_OUT:
-            files = sorted((given.papers / group).glob("*.pdf"))
-            own = [row for row in rows if row["group"] == group]
-            found = list[Asked]()
-            for place, row in enumerate(own):
-                answers = tuple(filter(None, row["answer"].split(" | ")))
-                found += ask(f"{group}-{place}", "papers", row["question"], answers, group)
-            yield indexed(engine, files, given.cache), found
+    for group in (each for each in GROUPS if each not in HELD_OUT):
+        found = list[Asked]()
+        for place, row in enumerate(row for row in rows if row["group"] == group):
+            answers = tuple(filter(None, row["answer"].split(" | ")))
+            found += ask(f"{group}-{place}", "papers", row["question"], answers, group)
+        yield indexed(engine, sorted((given.papers / group).glob("*.pdf")), given.cache), found
 
 
 def prose(data: Path) -> tuple[list[File], list[Asked]]:

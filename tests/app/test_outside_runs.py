@@ -54,7 +54,7 @@ def test_its_evidence_is_shown_in_place_of_an_answer_and_the_question_can_be_ask
     app.button(key="answer-here").click().run()
     again = latest()
     assert (again.via, again.wanted, again.question) == ("app", "answer", QUESTION) and again.answer
-    assert "evidence handed over" in said(app), "the turn before, in the conversation"
+    assert "Handed over" in said(app), "the turn before, in the conversation"
 
 
 def test_it_is_presented_compared_and_tuned_like_any_other(handed, app):

@@ -53,6 +53,7 @@ COMMANDS = {
     "model_lookups": "--each 1 --minutes 1",
     "monitor": "--runs 60 --out out",
     "notes": "--notes 4",
+    "overviews": "",
     "overhead": "--runs 30 --warm-up 1",
     "papers": "--papers papers --limit 1",
     "popqa": "--limit 3",

@@ -36,13 +36,13 @@ def state(page):
 
 def test_it_opens_at_the_end_and_replays_to_the_end(exported):
     page = exported
-    expect(page.locator(".action .word")).to_have_text("AMBIGUOUS")
+    expect(page.locator(".action .word")).to_have_text("Your documents: partly")
     end = page.locator("body").inner_html()
     page.get_by_role("button", name="Replay").click()
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
     expect(page.locator(".action .word")).to_have_count(0)
     page.locator(".run[data-state=end]").wait_for()
-    expect(page.locator(".action .word")).to_have_text("AMBIGUOUS")
+    expect(page.locator(".action .word")).to_have_text("Your documents: partly")
     assert page.locator("body").inner_html() == end
 
 

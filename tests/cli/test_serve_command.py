@@ -75,7 +75,7 @@ def test_the_index_lists_the_runs_and_every_page_replays_and_leads_back(
     index = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     pages = [Path(str(record["file"])) for record in ran.records]
     assert re.findall(r'href="\./([^"]+)"', index) == [page.name for page in pages]
-    assert all(each.question in index for each in sample.questions[:2]) and "verdict correct" in index
+    assert all(each.question in index for each in sample.questions[:2])
     for page in pages:
         text = page.read_text(encoding="utf-8")
         assert 'class="states"' in text and 'href="./index.html"' in text and "default-src 'none'" in text

@@ -125,7 +125,7 @@ def test_several_chunks_are_spoken_of_together(engine: Engine) -> None:
 def test_a_score_near_its_threshold_is_shown_on_the_right_side_of_it(make: Callable[..., Engine]) -> None:
     engine = make(lambda text: 0.298 if "iring" in text else 0.9 if "laim" in text else 0.02)
     miss = explain(engine, ask(engine, lower=0.3, upper=0.6, strip_filter=0.5), HIRING)
-    assert miss.stage == "dropped" and "0.298, below the lower threshold of 0.30" in miss_sentence(miss)
+    assert miss.stage == "dropped" and "scored 0.29, below the lower threshold of 0.30" in miss_sentence(miss)
 
 
 def test_a_name_may_be_a_part_or_another_case_and_an_unknown_one_names_what_is_near(engine: Engine) -> None:

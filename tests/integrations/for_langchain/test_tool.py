@@ -21,7 +21,7 @@ from crag.integrations.langchain.evidence import RULES, context, sources_of
 from crag.testing.fakes import FixedRetriever, chunk_of
 from tests.support.told_model import calling, told_model
 
-QUESTION = "How long did hiring take in 2019?"
+QUESTION = "How many days did hiring take?"
 
 
 def called(tool: Any, **arguments: Any) -> ToolMessage:
