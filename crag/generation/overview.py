@@ -33,7 +33,7 @@ heads pages and no part."""
 _SENTENCES, _WEIGHED, _CONTENTS = 40, 1_000, 12
 """Sentences that are looked at, and chunks whose words are counted, or looked at for a table of contents."""
 _ROMAN = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX".split()
-_NUMBERED = re.compile(r"(?:[^\W\d]+ )?(\d{1,2}|[IVX]{1,5})(?:[.):–-]| |$)(?!\d)")
+_NUMBERED = re.compile(r"(?:[^\W\d]{1,30} )?(\d{1,2}|[IVX]{1,5})(?:[.):–-]| |$)(?!\d)")
 _LEADERS = re.compile(r"(?:\. ?|_|…){4}|[:\t]\s?\d+$")
 _LISTED = re.compile(r"(.{3,120}?)[\s.:_…]*[\s.:_…]\d{1,3}")
 

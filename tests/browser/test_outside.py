@@ -84,10 +84,10 @@ def test_a_model_grades_and_writes_and_its_answer_is_checked(page, model):
     page.locator(".answer button.cite").first.wait_for()  # the quote, until the model's first sentence is whole
     assert "[" not in page.locator(".answer").inner_text()
     model.go.set()
-    page.get_by_text("Faithfulness").wait_for()
+    page.get_by_text("Written by ok").first.wait_for()
     settled(page)
     answer = page.get_by_test_id("stMain")
-    expect(answer).to_contain_text(f"written by ok, at 127.0.0.1:{model.server_port}")
+    expect(answer).to_contain_text(f"Written by ok, at 127.0.0.1:{model.server_port}")
     expect(page.locator(".faults")).to_have_count(0)
     expect(page.locator(".cards .verdict.correct").first).to_contain_text("0.70")
     page.locator("details[data-keep] summary").first.click()
