@@ -315,8 +315,8 @@ class Reported:
 
 Unmet = Literal["several", "other row", "no figure", "opposite", "no period", "empty"]
 LookupOutcome = Literal["found", "no item", Unmet]
-"""How a look-up in tables ended: with one cell; without a row that means what is asked for, prose quoted; with several
-that do not agree, another row, no figure, the opposite of a word, rows of another period, a form's empty field."""
+"""How a look-up in tables ended: with one cell; without a row that means what is asked; with several that do not agree,
+a quote of the opposite, rows of another period, a form's empty field; in earlier builds another row, no figure."""
 UNMET: Final = frozenset[Unmet](get_args(Unmet))
 """Those after which an answer is to be checked, whatever its grades."""
 

@@ -11,7 +11,7 @@ from functools import cache
 
 from crag.core.types import Chunk, Strip, WebPage
 from crag.evaluation.binding import share_figures
-from crag.evaluation.heads import clip, load_head, load_layer, weigh
+from crag.evaluation.heads import ODDS, clip, load_head, load_layer, log_odds, weigh
 from crag.evaluation.local import fits_kind
 from crag.evaluation.refinement import make_strip
 from crag.generation.line_items import plain_stems
@@ -32,8 +32,6 @@ REDUNDANT = 0.8
 """A sentence that shares this much of its words with one already chosen adds nothing."""
 MOST = 40
 """Candidates that are weighed, those of the best scores."""
-ODDS = 6.0
-"""Log-odds are clipped here."""
 NOT_READ, ELSEWHERE = -7.0, -5.0
 """In place of the log-odds of words that answer: none were read, or they stand elsewhere in the source."""
 BESIDE_BEST = 0.7
@@ -170,9 +168,8 @@ def weigh_candidates(
     """
     units = sorted(units, key=best_first)[:MOST]
     read = {each.strip.source_id: each for each in found}
-    asked = frozenset(map(stem, words(question)))
     facts = [
-        describe_candidate(question, asked, unit, sources.get(unit.strip.source_id), read.get(unit.strip.source_id))
+        describe_candidate(question, unit, sources.get(unit.strip.source_id), read.get(unit.strip.source_id))
         for unit in units
     ]
     odds = [weigh(load_weights(), 0.0, [each[name] for name in CANDIDATE_FEATURES]) for each in facts]
@@ -192,9 +189,9 @@ def load_weights() -> tuple[float, ...]:
 
 
 def describe_candidate(
-    question: str, asked: frozenset[str], unit: Unit, source: Chunk | WebPage | None, found: Found | None
+    question: str, unit: Unit, source: Chunk | WebPage | None, found: Found | None
 ) -> dict[str, float]:
-    """The numbers that `CANDIDATE_FEATURES` names, in order. `asked`: the stems of the question's words.
+    """The numbers that `CANDIDATE_FEATURES` names, in order.
 
     score, strip: the log-odds of the candidate and of its strip. label: of a row of a table, how much of its label the
     question says. figures: the share of the question's figures that it has. kind: 1 for a number or a name where one is
@@ -203,6 +200,7 @@ def describe_candidate(
     """
     text, heading = unit.text, _heading_of(source)
     labels = [_stems(label) for label in labels_of(unit, source)]
+    asked = frozenset(map(stem, words(question))) if labels else frozenset[str]()
     read = NOT_READ if found is None else ELSEWHERE
     if found and unit.holds(found.strip.source_id, found.start, found.start):
         read = _log_odds(found.confidence)
@@ -218,7 +216,7 @@ def describe_candidate(
 
 
 def _log_odds(chance: float) -> float:
-    return clip(math.log(max(1e-6, chance) / max(1e-6, 1 - chance)), ODDS)
+    return clip(log_odds(chance), ODDS)
 
 
 def _heading_of(source: Chunk | WebPage | None) -> str:

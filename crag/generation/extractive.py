@@ -142,20 +142,21 @@ class ExtractiveGenerator:
             if worked and (answer := _worked_answer(worked, units, sources, settings, subjects)):
                 return answer
         asked = own_words(question)
-        places = [(unit.strip, unit.start, unit.end) for unit in sorted(units, key=best_first)]
-        found = find_words(asked, places, sources, self._reader) if self._reader else []
-        ranked = weigh_candidates(asked, units, sources, found)
-        if unsettled:
-            first = cut_to_part(asked, ranked[0])
-            surest = next((each for each in found if first.holds(each.strip.source_id, each.start, each.end)), None)
-            if surest and (lookup and _stands_for_cell(surest, lookup, sources)):
-                surest = None
-            if surest and _stands_for_result(question, surest, sources):
-                surest = None
-        shown = replace(surest, strip=first.strip) if surest and first and _is_shown(surest, first, settings) else None
         # Beside the row that was looked up, other rows would say something else.
-        most = 1 if row else settings.answer_sentences
-        chosen = several or order_units(choose_units(ranked, most, first), first)
+        chosen = [first] if first else several
+        if not chosen:
+            places = [(unit.strip, unit.start, unit.end) for unit in sorted(units, key=best_first)]
+            found = find_words(asked, places, sources, self._reader) if self._reader else []
+            ranked = weigh_candidates(asked, units, sources, found)
+            if unsettled:
+                first = cut_to_part(asked, ranked[0])
+                surest = next((each for each in found if first.holds(each.strip.source_id, each.start, each.end)), None)
+                if surest and (lookup and _stands_for_cell(surest, lookup, sources)):
+                    surest = None
+                if surest and _stands_for_result(question, surest, sources):
+                    surest = None
+            chosen = order_units(choose_units(ranked, settings.answer_sentences, first), first)
+        shown = replace(surest, strip=first.strip) if surest and first and _is_shown(surest, first, settings) else None
         if subjects.unnamed and settings.min_answer_score and _is_of_another_name(question, chosen[0], sources):
             return abstention(sources, self.by, unnamed=subjects.unnamed)
         opposite = not row and says_opposite(asked, chosen[0].text)

@@ -94,17 +94,17 @@ def _doubts(
     How sure a quote is, or else what it rests on, counts where nothing else does, and the scores of strips never after
     CORRECT. A model that was shown several rows of one document may choose among them.
     """
-    told: dict[Doubt, bool] = {
+    known: dict[Doubt, bool] = {
         "no answer": "no answer" in answer.remarks,
         "unnamed": bool(answer.unnamed),
         "not relevant": lacks_support(decision, knowledge),
         "contradicts": answer.contradicts is not None,
     }
-    yield from (doubt for doubt, holds in told.items() if holds)
+    yield from (doubt for doubt, holds in known.items() if holds)
     unmet = answer.lookup in UNMET and (answer.quoted or answer.lookup != "several" or bool(answer.differing))
     if answer.lookup in UNMET and unmet:
         yield answer.lookup
-    if unmet or any(told.values()):
+    if unmet or any(known.values()):
         return
     if decision and answer.quoted and answer.confidence is not None and settings.confident_answer:
         if answer.confidence < settings.confident_answer:

@@ -233,7 +233,7 @@ def write_overview(
                 made.lines += [f"{first} {said}{_pages(made, each)}"]
                 made.lines += [made.quote(tell([*map(_whole, each.chunks)], 3, weights))]
             if wanted == "about":
-                _list_parts(made, outline, told=True)
+                _list_parts(made, outline, sentences_too=True)
         case "list" | "outline" if parts:
             part = max(parts, key=lambda each: min(len(items_of(each)), 2))
             items = [(_cut(span), span) for span in items_of(part)]
@@ -277,12 +277,12 @@ def _pages(made: Overview, outline: Outline) -> str:
     return made.say(f"It has {size}", _whole(outline.chunks[-1]))
 
 
-def _list_parts(made: Overview, outline: Outline, *, told: bool = False) -> None:
-    """The parts with their pages; where they are `told`, the first ones, each with its first sentence."""
+def _list_parts(made: Overview, outline: Outline, *, sentences_too: bool = False) -> None:
+    """The parts with their pages; with `sentences_too` the first ones, each with its first sentence."""
     parts, what = (outline.numbered, "numbered part") if outline.numbered else (outline.parts, "heading")
     made.lines += [f"It has {count(len(parts), what)}, as far as its headings were read:"] if parts else []
     listed = [(part.title, part.place) for part in parts]
-    if told:
+    if sentences_too:
         first = [(part, (tell(part.body, 1) or [part.place])[0]) for part in parts]
         listed = [(f"{part.title}: {_cut(span)}", span) for part, span in first]
-    made.itemise(listed, what, MOST_TOLD if told else MOST_LISTED)
+    made.itemise(listed, what, MOST_TOLD if sentences_too else MOST_LISTED)
