@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import pairwise, repeat
 from typing import Any, NamedTuple
 
 import pypdfium2.raw as pdfium
@@ -89,14 +89,28 @@ _form_objects = _bind(pdfium.FPDFFormObj_CountObjects, _Int, _Address)
 _form_object = _bind(pdfium.FPDFFormObj_GetObject, _Address, _Address, _Int)
 _matrix = _bind(pdfium.FPDFPageObj_GetMatrix, _Int, _Address, _Address)
 _has_transparency = _bind(pdfium.FPDFPageObj_HasTransparency, _Int, _Address)
+_count_segments = _bind(pdfium.FPDFPath_CountSegments, _Int, _Address)
+_get_segment = _bind(pdfium.FPDFPath_GetPathSegment, _Address, _Address, _Int)
+_get_clip = _bind(pdfium.FPDFPageObj_GetClipPath, _Address, _Address)
+_count_clips = _bind(pdfium.FPDFClipPath_CountPaths, _Int, _Address)
+_count_clip_segments = _bind(pdfium.FPDFClipPath_CountPathSegments, _Int, _Address, _Int)
+_get_clip_segment = _bind(pdfium.FPDFClipPath_GetPathSegment, _Address, _Address, _Int, _Int)
+_segment_type = _bind(pdfium.FPDFPathSegment_GetType, _Int, _Address)
+_segment_point = _bind(pdfium.FPDFPathSegment_GetPoint, _Int, _Address, _Address, _Address)
 
 _LONGEST = 20_000  # bytes of a string
 
 _MOST_OBJECTS = 10_000
 _MOST_DEPTH = 5
+_MOST_SEGMENTS = 1_000  # of a path; one of more is known by its box alone
+_MOST_CLIPS = 20  # of an object, one within the other
+_MOST_READ = 100_000  # segments of all paths of a page
 _WIDEST = 100_000.0  # points; a larger page is a broken number
+_AS_IT_IS: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
+_ROUNDED = 0.1  # points that a matrix may move a corner by
 _THIN = 3.0  # points; what is thinner is a line
 _BACKGROUND = 300_000  # square points, six tenths of a letter page: a larger box frames no cell
+_RECTANGLE = 5  # segments of a rectangle, the last of which closes it
 _WHITE, _PAGE = (255, 255, 255), 0.6  # a white box is paper if it takes so much of the page
 _SOLID = 250  # of 255: less cover than this lets something through
 
@@ -140,17 +154,39 @@ def read_string(call: Any, *arguments: Any, most: int = _LONGEST) -> str:
     return bytes(buffer)[:-2].decode("utf-16-le", "replace").replace("\r\n", "\n").replace("\r", "\n").strip()
 
 
+Ring = Sequence[tuple[float, float]]
+"""The corners of one closed outline, as displayed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Area:
     """A filled path, picture or shading, as displayed. `order`: its place among all that the page draws.
 
     `covers`: what lies under it shows no more. `colour` is red, green, blue of such a path; None for all else.
+    `rings`: the outlines of a path that does not fill its box, as all lines of a table drawn at once do not.
+    `winding`: PDF's nonzero winding rule says what is inside them, else the even-odd rule does.
     """
 
     box: Box
     order: int
     colour: tuple[int, int, int] | None = None
     covers: bool = True
+    rings: Sequence[Ring] = ()
+    winding: bool = True
+
+    def holds(self, x: float, y: float) -> bool:
+        """Whether this paints the point."""
+        if not (self.box.left <= x <= self.box.right and self.box.top <= y <= self.box.bottom):
+            return False
+        if not self.rings:
+            return True
+        turns = crossings = 0
+        for ring in self.rings:
+            for (x0, y0), (x1, y1) in zip(ring, (*ring[1:], ring[0]), strict=True):
+                if (y0 <= y) != (y1 <= y) and x < x0 + (y - y0) * (x1 - x0) / (y1 - y0):
+                    crossings += 1
+                    turns += 1 if y1 > y0 else -1
+        return turns != 0 if self.winding else crossings % 2 == 1
 
 
 @dataclass(slots=True)
@@ -191,7 +227,7 @@ class _Reader:
     def __init__(self, space: Space, text: bool) -> None:
         self.space, self.text = space, text
         self.drawn = Drawn()
-        self.order = self.count = 0
+        self.order = self.count = self.segments = 0
         self.covered = self.outlined = 0.0
         self.bounds = (ctypes.c_float * 4)()
         self.modes = (ctypes.c_int * 2)()
@@ -209,10 +245,10 @@ class _Reader:
             return
         box = self.space.rect(*(_move_box(self.bounds, outer) if outer else self.bounds))
         if kind == pdfium.FPDF_PAGEOBJ_PATH:
-            self._path(thing, box, outer is None)
+            self._path(thing, box, outer)
         elif kind in (pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_SHADING):
             self.covered += self._shown(box) if outer is None else 0.0
-            self.drawn.areas.append(Area(box, self.order))
+            self.drawn.areas.append(Area(self._clipped(thing, box, outer), self.order))
         elif kind == pdfium.FPDF_PAGEOBJ_FORM and depth < _MOST_DEPTH:
             self.covered += self._shown(box) if outer is None else 0.0
             if self.text and _matrix(thing, ctypes.addressof(self.own)):
@@ -221,21 +257,61 @@ class _Reader:
                     if self.count < 2 * _MOST_OBJECTS and (inner := _form_object(thing, index)):
                         self.read(inner, matrix, depth + 1)
 
-    def _path(self, thing: int, box: Box, on_page: bool) -> None:
+    def _path(self, thing: int, box: Box, outer: Matrix | None) -> None:
         if not self.text:
             self.outlined += self._shown(box)
             return
         thin = box.width < _THIN or box.height < _THIN
         _draw_mode(thing, *(ctypes.addressof(self.modes) + 4 * place for place in range(2)))
         filled, stroked = bool(self.modes[0]), bool(self.modes[1])
-        if on_page:
-            self.drawn.edges.extend(_edges(box, thin or stroked))
+        rings = [] if thin else self._rings(thing, outer)
+        if outer is None:
+            pieces = list(map(_around, rings)) if all(map(_is_level, rings)) else []
+            for piece in pieces or [box]:
+                self.drawn.edges.extend(_edges(piece, stroked or min(piece.width, piece.height) < _THIN))
         if not thin and filled:
             colour, cover = colour_of(thing)
             solid = cover >= _SOLID and not _has_transparency(thing)
             if colour == _WHITE and box.width * box.height < _PAGE * self.space.width * self.space.height:
                 colour = None  # PDFium calls a pattern white, too: a page of paper is known by its size
-            self.drawn.areas.append(Area(box, self.order, colour if solid else None, solid))
+            winding = self.modes[0] == pdfium.FPDF_FILLMODE_WINDING
+            shown = self._clipped(thing, box, outer)
+            self.drawn.areas.append(Area(shown, self.order, colour if solid else None, solid, rings, winding))
+
+    def _rings(self, thing: int, outer: Matrix | None) -> Sequence[Ring]:
+        """The outlines of a path, as displayed; none where it is a single rectangle, or too long to be read."""
+        count = _count_segments(thing)
+        if count <= _RECTANGLE or not _matrix(thing, ctypes.addressof(self.own)):
+            return []
+        matrix = _times(tuple(self.own), outer) if outer else tuple(self.own)
+        return self._outlines(map(_get_segment, repeat(thing), range(count)), count, matrix)
+
+    def _clipped(self, thing: int, box: Box, outer: Matrix | None) -> Box:
+        """The part of an object's box that its clips leave, each taken as the box around it; may be empty."""
+        clip = _get_clip(thing)
+        for place in range(min(_count_clips(clip), _MOST_CLIPS) if clip else 0):
+            count = _count_clip_segments(clip, place)
+            segments = map(_get_clip_segment, repeat(clip), repeat(place), range(count))
+            if rings := self._outlines(segments, count, outer or _AS_IT_IS):
+                ring = around(map(_around, rings))
+                left, top = max(box.left, ring.left), max(box.top, ring.top)
+                box = Box(left, top, max(left, min(box.right, ring.right)), max(top, min(box.bottom, ring.bottom)))
+        return box
+
+    def _outlines(self, segments: Iterable[int | None], count: int, matrix: Matrix) -> Sequence[Ring]:
+        """The outlines that so many segments draw; none where they are too many to be read."""
+        if count > min(_MOST_SEGMENTS, _MOST_READ - self.segments):
+            return []
+        self.segments += count
+        rings: list[list[tuple[float, float]]] = []
+        for segment in segments:
+            if not segment or not _segment_point(segment, *self.at_bounds[:2]):
+                continue
+            x, y = self.bounds[0], self.bounds[1]
+            if _segment_type(segment) == pdfium.FPDF_SEGMENT_MOVETO or not rings:
+                rings.append([])
+            rings[-1].append(self.space.rect(*_move_box((x, y, x, y), matrix))[:2])
+        return rings
 
     def _shown(self, box: Box) -> float:
         """How much of the box stands on the page, in square points."""
@@ -266,6 +342,18 @@ def _move_box(bounds: Any, matrix: Matrix) -> Box:
     if not all(map(math.isfinite, (*across, *up))):
         return Box(0.0, 0.0, 0.0, 0.0)
     return Box(min(across), min(up), max(across), max(up))
+
+
+def _around(ring: Ring) -> Box:
+    """The least box that holds all corners of an outline."""
+    across, down = zip(*ring, strict=True)
+    return Box(min(across), min(down), max(across), max(down))
+
+
+def _is_level(ring: Ring) -> bool:
+    """Whether an outline is a level or upright line, or a rectangle that stands upright."""
+    sides = [min(abs(x1 - x0), abs(y1 - y0)) for (x0, y0), (x1, y1) in pairwise(ring)]
+    return len(ring) <= _RECTANGLE and max(sides, default=0.0) < _ROUNDED
 
 
 def _edges(box: Box, stroked: bool) -> list[dict[str, Any]]:

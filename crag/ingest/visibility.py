@@ -112,13 +112,13 @@ def _lost_on_ground(
     lost: set[int] = set()
     checks = 0
     for area in drawn.areas:
-        left, top, right, bottom = area.box
-        near = ranked[bisect_left(ranked, (top, 0)) : bisect_right(ranked, (bottom, len(words)))]
-        checks += len(near)
+        above, below = (area.box.top, 0), (area.box.bottom, len(words))
+        near = ranked[bisect_left(ranked, above) : bisect_right(ranked, below)]
+        checks += len(near) * (1 + sum(map(len, area.rings)))
         if checks > _MOST_CHECKS:
             break
         for _, place in near:
-            if not left <= words[place].box.x <= right:
+            if not area.holds(words[place].box.x, words[place].box.y):
                 continue
             order = drawn.texts.get(things[place])
             if order is None or area.order <= order:
