@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from crag.core.ingesting import Cut, Page, ParsedDocument
 from crag.core.tables import SEPARATOR, Table
 from crag.core.types import Chunk, LineBox
+from crag.ingest.contents import find_contents
 from crag.ingest.properties import properties_page
 from crag.ingest.sections import ComposedPage
 from crag.text.sentences import sentences
@@ -54,7 +55,7 @@ class Sizes:
 
 _SIZES = Sizes()
 # What is stored with a library: the same id, the same chunks for the same document.
-CHUNKING_ID = "sentences-600-700-250-0.6.7"
+CHUNKING_ID = "sentences-600-700-250-0.6.8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +70,17 @@ class _Unit:
 
 
 def chunk_document(parsed: ParsedDocument, document_id: str, source: str, *, sizes: Sizes = _SIZES) -> list[Chunk]:
-    """The document's chunks in reading order. Every character that is no white space lies in one.
+    """The document's chunks in reading order. Every character that is no white space lies in one, but for contents.
 
     `source` is the file's name. Chunk ids depend on the document's id, the chunking and the span alone. The reader's
     child process has cut the pages already; pages from elsewhere are cut here. Takes time by the document's length.
     """
     found: list[Chunk] = []
     heading = ""
+    contents = find_contents(parsed.pages)
     for page in (*parsed.pages, *properties_page(parsed)):
+        if page.number in contents:
+            continue
         headings, lines, tables = _Headings(page), _Places(page.lines), _Places(page.tables)
         for each in page.cuts if page.cuts is not None and sizes == _SIZES else cut_page(page, sizes):
             heading = headings.before(each.start) or heading

@@ -83,8 +83,8 @@ class LibraryQuestions:
     def answer(self, question: str, found: Sequence[RetrievedChunk]) -> WholeAnswer | None:
         """What a question about a whole document is answered with; None for other ones, and where that has nothing.
 
-        Which of the documents of the chunks `found` is meant is told by its name in the question, or by there being
-        only one, in the library or for the filter; else it is asked back.
+        Which document is meant is told by its name in the question, or by all chunks `found` being of one; else it is
+        asked back.
         """
         own, heads = own_words(question), {each.chunk.document_id: each.chunk for each in reversed(found)}
         known = {id: frozenset(map(stem, card_words(f"{each.source} {each.title}"))) for id, each in heads.items()}
@@ -98,7 +98,7 @@ class LibraryQuestions:
             return None
         best = [id for id in named if shared[id] == shared[named[0]]]
         only = len(heads) == 1 and (bool(self.settings.where) or self.library.documents.count() == 1)
-        meant = best or (list(heads) if only else _under_heading(found, roots_of(own)))
+        meant = best or (list(heads) if len(heads) == 1 else _under_heading(found, roots_of(own)))
         if wanted == "compare":
             meant = named[:2] if len(named) > 1 else list(heads) if len(heads) == 2 else meant
         if not meant or (len(meant) > 1 and wanted != "compare"):

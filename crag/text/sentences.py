@@ -87,6 +87,8 @@ _MARKER = re.compile(r"^[\s•‣◦▪●○·*–—-]*\(?(?:\d{1,3}|[A-Za-z]|
 _BULLET = re.compile(r"\s*(?:[•‣◦▪●○·*–—-]\s|\(?\w{1,3}[.)]\s|#+\s|\|)")
 _ENDED = re.compile(rf"[{STOPS}][\"'”’»)\]」』）]*\s*$")
 _LAST_WORD = re.compile(r"(?:^|\s)[(\[\"“]?([A-Za-z]+)\.?$|(,)$")
+_COUNTED = re.compile(r"[^\s(]\s*\(\w{1,5}\)\s")
+_NEXT_COUNTED = re.compile(r"\(\w{1,5}\)\s")
 _QUOTE = re.compile(r"[\"“”«»]")
 _FAR = 48
 _LONGEST_QUOTE = 240
@@ -202,7 +204,8 @@ def _opener(word: str) -> bool:
 def _line_ends(text: str, begin: int, at: int) -> bool:
     """Whether the line break at `at` ends a sentence: yes, unless lower case goes on right behind it.
 
-    Nor where the line ends with a comma or a word that no sentence ends with: "at the" and "Wausau Airport" is one.
+    Nor where the line ends with a comma or a word that no sentence ends with: "at the" and "Wausau Airport" is one,
+    and "(i) the sick, and" with "(ii) the rowdy".
     """
     after = at + 1
     if after >= len(text):
@@ -211,10 +214,13 @@ def _line_ends(text: str, begin: int, at: int) -> bool:
     if following.islower():
         return bool(_BULLET.match(text, after))
     last = _LAST_WORD.search(text, max(begin, at - _FAR), at)
-    if last is None or not following.isalnum() or not (last[2] or last[1].islower() or last[0].endswith(".")):
+    if last is None or not (last[2] or last[1].islower() or last[0].endswith(".")):
         return True
     leads_on = last[2] or last[1].lower() in _LEADS_ON
-    return not leads_on or bool(_BULLET.match(text, after))
+    if leads_on and _NEXT_COUNTED.match(text, after):
+        # What is counted within a sentence, "(i) the sick, and", goes on: items with lines of their own do not.
+        return _COUNTED.search(text, begin, at) is None
+    return not leads_on or not following.isalnum() or bool(_BULLET.match(text, after))
 
 
 def _in_quotation(text: str, quotes: Sequence[int], begin: int, match: re.Match[str]) -> bool:
