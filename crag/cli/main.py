@@ -64,7 +64,7 @@ _MODULES = {
     },
     "servers": {
         "ui": "Serve the app to a browser; without an address on this machine alone, at http://localhost:8501.",
-        "serve": "Answer programs over HTTP: chat, rerank, embed, search and documents, for anyone who has a token.",
+        "serve": "Answer programs over HTTP: chat, ask, rerank, search and documents, for anyone who has a token.",
         "mcp": "Serve a library to agents by the Model Context Protocol, on standard input and output or by HTTP.",
     },
 }

@@ -76,5 +76,5 @@ def test_documents_are_all_that_can_be_taken_away_and_no_setting_can_be_changed(
     changing = {each for each in FREE | GUARDED if each[0] not in ("GET", "POST")}
     assert changing == {("DELETE", "/v1/documents/{id}")}
     posted = {path for method, path in FREE | GUARDED if method == "POST"}
-    asked = {"/v1/chat/completions", "/v1/ask", "/v1/rerank", "/v2/rerank", "/rerank", "/v1/embeddings", "/v1/search"}
+    asked = {"/v1/chat/completions", "/v1/ask", "/v1/rerank", "/v2/rerank", "/rerank", "/v1/search"}
     assert posted == {*asked, "/v1/documents"}

@@ -2,7 +2,6 @@
 
 import base64
 
-import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
@@ -11,7 +10,7 @@ from crag.core.strategies import STRATEGIES
 from crag.engine import Engine
 from crag.integrations.http.app import app
 from tests.support.http_server import OTHER, TOKEN
-from tests.support.small_library import TEXTS, WordEmbedder, spread
+from tests.support.small_library import TEXTS, spread
 
 pytestmark = pytest.mark.usefixtures("read_here")
 
@@ -28,16 +27,6 @@ def test_rerank_gives_the_evaluators_scores_best_first(client: TestClient, path:
     assert [scores[place] for place in places] == sorted(scores, reverse=True)
     assert places.index(0) < places.index(4), "texts of one score stand as they were sent"
     assert "document" not in reply["results"][0] and reply["usage"] == {"total_tokens": 0}
-
-
-def test_embeddings_are_the_models_own_in_both_encodings(client: TestClient) -> None:
-    plain = client.post("/v1/embeddings", json={"model": "crag-embed", "input": TEXTS, "dimensions": 48}).json()
-    assert [each["index"] for each in plain["data"]] == [0, 1, 2, 3]
-    wanted = WordEmbedder().embed(TEXTS)
-    np.testing.assert_array_equal(np.asarray([each["embedding"] for each in plain["data"]], np.float32), wanted)
-    coded = client.post("/v1/embeddings", json={"input": TEXTS[0], "encoding_format": "base64", "input_type": "query"})
-    found = np.frombuffer(base64.b64decode(coded.json()["data"][0]["embedding"]), "<f4")
-    np.testing.assert_array_equal(found, wanted[0])
 
 
 def test_search_finds_chunks_of_the_tokens_own_workspace(client: TestClient) -> None:
@@ -116,10 +105,10 @@ def test_metrics_are_read_by_the_token_and_counted_by_the_run(engine: Engine, mo
         assert alone.get("/healthz").json() == {"status": "ok"}
 
 
-def test_models_are_a_chat_model_a_strategy_and_one_to_rerank_and_to_embed(client: TestClient) -> None:
+def test_models_are_a_chat_model_a_strategy_and_one_to_rerank(client: TestClient) -> None:
     found = {each["id"]: each["kind"] for each in client.get("/v1/models").json()["data"]}
     chats = {"crag", *(f"crag-{name}" for name in STRATEGIES)}
-    assert found == {**dict.fromkeys(chats, "chat"), "crag-rerank": "rerank", "crag-embed": "embedding"}
+    assert found == {**dict.fromkeys(chats, "chat"), "crag-rerank": "rerank"}
     assert client.get("/v1/models/crag").json()["object"] == "model"
     assert client.get("/v1/models/gpt-5").status_code == 404
 
