@@ -1,4 +1,4 @@
-"""Corrective RAG in LangChain's own forms: middleware, retriever, compressor and tool over one engine."""
+"""Corrective RAG in LangChain's own forms: middleware, retriever and tool over one engine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from crag.integrations.langchain.agents import CragMiddleware as CragMiddleware
     from crag.integrations.langchain.agents import crag_tool as crag_tool
-    from crag.integrations.langchain.runs import CragCompressor as CragCompressor
     from crag.integrations.langchain.runs import CragEmbeddings as CragEmbeddings
     from crag.integrations.langchain.runs import CragRetriever as CragRetriever
     from crag.integrations.langchain.runs import retriever_of as retriever_of
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from crag.integrations.langchain.state import Source as Source
 
 _MODULES = {
-    "CragCompressor": "runs",
     "CragEmbeddings": "runs",
     "CragMiddleware": "agents",
     "CragRetriever": "runs",

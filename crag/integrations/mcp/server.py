@@ -84,8 +84,8 @@ class LibraryServer(MCPServer[ServerState]):
         self._offer(explain, "Explain what an answer misses")
         if not config.read_only:
             self._offer(add_document if config.files is None else add_file, "Add a document", reads=False)
-        for uri, (read, title, media) in library.TEMPLATES.items():
-            self.resource(uri, title=title, description=inspect.getdoc(read), mime_type=media)(read)
+        for uri, (read, title) in library.TEMPLATES.items():
+            self.resource(uri, title=title, description=inspect.getdoc(read), mime_type="text/plain")(read)
         self.prompt(title="Answer from my documents")(answer_from_documents)
 
     def _offer(self, run: Callable[..., Any], title: str, *, reads: bool = True, reaches: bool = False) -> None:

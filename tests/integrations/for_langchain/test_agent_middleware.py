@@ -213,15 +213,6 @@ def test_any_strategy_and_any_retriever(engine: Engine, evaluator: ScriptedEvalu
         CragMiddleware(engine, "best")
 
 
-def test_what_is_told_may_stand_behind_the_human_message(engine: Engine) -> None:
-    model = told_model()
-    agent = agent_of(model, CragMiddleware(engine, workspace="acme", tell_in="human"), system_prompt="Be kind.")
-    state = asked(agent, [{"type": "text", "text": QUESTION}])
-    system, human = model.told[0]
-    assert system.text == "Be kind." and human.content[0] == {"type": "text", "text": QUESTION}
-    assert "eighty" in str(human.text) and state["messages"][0].content == [{"type": "text", "text": QUESTION}]
-
-
 # ---- bad input and failures ----------------------------------------------------------------------------------------
 
 

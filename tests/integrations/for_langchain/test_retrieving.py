@@ -7,8 +7,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from langchain_core.callbacks import BaseCallbackHandler, CallbackManagerForRetrieverRun
-from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
@@ -16,10 +16,10 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from crag.core.config import AppConfig
 from crag.core.errors import EmptyLibraryError, QuestionError, RetrieverError, SettingsError
 from crag.core.protocols import RunRequest
-from crag.core.strategies import STRATEGIES, strategy
+from crag.core.strategies import strategy
 from crag.core.types import Action
 from crag.engine import Engine
-from crag.integrations.langchain import CragCompressor, CragEmbeddings, CragRetriever, retriever_of
+from crag.integrations.langchain import CragEmbeddings, CragRetriever, retriever_of
 from crag.testing.fakes import FixedRetriever
 from tests.support.foreign_stores import QUESTION, documents, holds_of_a_run, small_engine
 from tests.support.local_models import engine as engine_with_models
@@ -144,13 +144,8 @@ def test_many_are_asked_at_once(engine: Engine, store: InMemoryVectorStore) -> N
 
 @pytest.mark.parametrize("query", ["", "x" * 2_001, 7, None])
 def test_what_is_no_question_is_said(engine: Engine, query: Any) -> None:
-    retriever, compressor = CragRetriever(engine=engine), CragCompressor(engine=engine)
-    for ask in (
-        lambda: retriever.invoke(query),
-        lambda: asyncio.run(retriever.ainvoke(query)),
-        lambda: compressor.compress_documents(documents(), query),
-        lambda: asyncio.run(compressor.acompress_documents(documents(), query)),
-    ):
+    retriever = CragRetriever(engine=engine)
+    for ask in (lambda: retriever.invoke(query), lambda: asyncio.run(retriever.ainvoke(query))):
         with pytest.raises(QuestionError):
             ask()
 
@@ -180,50 +175,6 @@ def test_what_can_t_be_a_source_is_said_when_it_is_made(engine: Engine) -> None:
     filtered = strategy("balanced").settings.changed(where={"verified": True})
     with pytest.raises(SettingsError, match="filters the library"):
         CragRetriever(engine=engine, source=FixedRetriever(chunks=[]), settings=filtered).invoke(QUESTION)
-
-
-class Compressing(BaseRetriever):
-    """A retriever whose Documents a compressor goes over."""
-
-    compressor: BaseDocumentCompressor
-    retriever: BaseRetriever
-
-    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        found = self.retriever.invoke(query, {"callbacks": run_manager.get_child()})
-        return list(self.compressor.compress_documents(found, query, callbacks=run_manager.get_child()))
-
-
-def test_it_works_behind_any_retriever_and_for_coroutines(engine: Engine) -> None:
-    store = InMemoryVectorStore(CragEmbeddings(engine))
-    store.add_documents(documents())
-    compressor = CragCompressor(engine=engine)
-    pipeline = Compressing(compressor=compressor, retriever=store.as_retriever(search_kwargs={"k": 5}))
-    found = [each.id for each in pipeline.invoke(QUESTION)]
-    assert sorted(map(str, found)) == ["other", "own-0"]
-    again = asyncio.run(compressor.acompress_documents(documents(), QUESTION))
-    assert [each.id for each in again] == ["own-0", "other"]
-
-
-def test_only_strips_that_answer_are_left_unless_the_whole_is_asked_for(engine: Engine) -> None:
-    made = CragCompressor(engine=engine, settings=STRICT)
-    cut = made.compress_documents(documents()[:1], QUESTION)
-    whole = made.model_copy(update={"whole": True}).compress_documents(documents()[:1], QUESTION)
-    assert cut[0].page_content == "Hiring took eighty days on average, ten fewer than before."
-    assert whole[0].page_content == documents()[0].page_content
-
-
-def test_after_incorrect_nothing_is_left_and_nothing_else_is_searched(engine: Engine) -> None:
-    made = CragCompressor(engine=engine)
-    assert made.compress_documents(documents()[1:4], "Who painted the ceiling?") == []
-    trace = engine.library().runs.trace(engine.library().runs.latest()[0].run_id)
-    assert str(trace.action) == "INCORRECT" and (len(trace.rounds), trace.searches) == (1, ())
-
-
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_every_strategy_goes_over_documents(engine: Engine, name: str) -> None:
-    found = CragCompressor(engine=engine, strategy=name).compress_documents(documents(), QUESTION)
-    assert {each.id for each in found} <= {each.id for each in documents()}
-    assert found or name in ("three-way", "three-way-conservative", "three-way-aggressive", "joint")
 
 
 def test_a_run_over_a_store(engine: Engine, store: InMemoryVectorStore) -> None:
