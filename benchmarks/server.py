@@ -143,7 +143,7 @@ def memory(url: str, pid: int, requests: int) -> dict[str, float]:
     """The server's memory in MB after so many requests, by their number."""
     with httpx.Client(timeout=60) as client:
         text = " ".join(TEXTS)
-        client.post(f"{url}/v1/documents", json={"name": "report.txt", "text": text}).raise_for_status()
+        client.post(f"{url}/v1/documents", files={"file": ("report.txt", text)}).raise_for_status()
 
         def ask(number: int) -> None:
             path, sent = [

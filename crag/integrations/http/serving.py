@@ -263,7 +263,7 @@ class BoundedRequest(Request):
 class GuardedRoute(APIRoute):
     """A route for callers with a token; it looks at all else before the body is read, which FastAPI does first."""
 
-    kinds: tuple[str, ...] = (JSON,)
+    kind = JSON
     """Of bodies."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -287,19 +287,15 @@ class GuardedRoute(APIRoute):
         """What receives the body, as far as it may come. Raises Problem for one of another kind."""
         serving: ServerState = request.app.state.serving
         limits, headers = serving.limits, request.headers
-        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind not in self.kinds:
-            if FORM in self.kinds:
-                said = f"Send a form ({FORM}) with the file, or JSON with text or base64."
-                raise Problem(415, "no_form", said)
-            raise Problem(415, "not_json", f"Send JSON, with the header Content-Type: {JSON}.")
+        if headers.get("content-type", "").partition(";")[0].strip().lower() != self.kind:
+            raise Problem(415, "other_kind", f"Send the body as {self.kind}, and name that in the header Content-Type.")
         if headers.get("content-encoding", "identity").lower() != "identity":
             raise Problem(415, "encoded", "Send the body as it is, without Content-Encoding.")
-        most = limits.upload_bytes if kind == FORM else limits.json_bytes
+        most = limits.upload_bytes if self.kind == FORM else limits.json_bytes
         return bound_body(request.receive, headers.getlist("content-length"), most)
 
 
 class UploadRoute(GuardedRoute):
-    """A route whose body may be a form, too."""
+    """A route whose body is a form."""
 
-    kinds = (JSON, FORM)
+    kind = FORM

@@ -1,7 +1,5 @@
 """What the simple endpoints answer."""
 
-import base64
-
 import pytest
 from starlette.testclient import TestClient
 
@@ -41,7 +39,7 @@ def test_search_finds_chunks_of_the_tokens_own_workspace(client: TestClient) -> 
 
 def test_documents_are_added_listed_told_of_and_deleted(client: TestClient) -> None:
     note = b"# Berlin\n\nBerlin is the capital of Germany, and has been for some time."
-    files = [("file", ("../../note.md", note)), ("other", ("bad.pdf", b"%PDF-1.4 cut")), ("file", ("again.md", note))]
+    files = [("file", ("../../note.md", note)), ("file", ("bad.pdf", b"%PDF-1.4 cut")), ("file", ("again.md", note))]
     made = client.post("/v1/documents", files=files, data={"confidence": "0.5"}, headers=AS_BETA)
     assert made.status_code == 200
     assert [(each["name"], each["outcome"]) for each in made.json()["data"]] == [
@@ -52,11 +50,9 @@ def test_documents_are_added_listed_told_of_and_deleted(client: TestClient) -> N
     added, failed, _ = made.json()["data"]
     assert added["document"]["confidence"] == 0.5 and "damaged" in failed["error"]["message"]
 
-    text = client.post("/v1/documents", json={"name": "b.txt", "text": "Paris lies on the Seine."}, headers=AS_BETA)
-    coded = base64.b64encode(note).decode()
-    again = client.post("/v1/documents", json={"name": "c.md", "base64": coded}, headers=AS_BETA)
-    assert text.json()["data"][0]["outcome"] == "added" and again.json()["data"][0]["outcome"] == "duplicate"
-    bad = client.post("/v1/documents", json={"text": "  "}, headers=AS_BETA)
+    text = client.post("/v1/documents", files={"file": ("b.txt", "Paris lies on the Seine.")}, headers=AS_BETA)
+    assert text.json()["data"][0]["outcome"] == "added"
+    bad = client.post("/v1/documents", files={"file": ("c.txt", "  ")}, headers=AS_BETA)
     assert bad.status_code == 422 and bad.json()["data"][0]["outcome"] == "failed"
     assert bad.json()["error"]["message"] == bad.json()["data"][0]["error"]["message"]
 

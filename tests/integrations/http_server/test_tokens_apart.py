@@ -28,7 +28,7 @@ def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[httpx.Cl
 
 def added(client: httpx.Client, word: str) -> str:
     text = f"The {word} agency hired four hundred people. Hiring took the {word} agency eighty days."
-    [found] = client.post("/v1/documents", json={"name": f"{word}.txt", "text": text}).json()["data"]
+    [found] = client.post("/v1/documents", files={"file": (f"{word}.txt", text)}).json()["data"]
     return str(found["document"]["id"])
 
 
@@ -72,7 +72,7 @@ def test_with_the_token_of_another_nothing_of_a_workspace_is_read_or_changed(
         "GET /v1/models": [other.get("/v1/models")],
         "GET /v1/models/{id}": [other.get("/v1/models/crag"), other.get(f"/v1/models/{document}")],
         **{f"GET {path}": [other.get(path)] for path in ("/openapi.json", "/metrics", "/healthz", "/readyz")},
-        "POST /v1/documents": [other.post("/v1/documents", json={"name": "x.txt", "text": "Pilots led the ships."})],
+        "POST /v1/documents": [other.post("/v1/documents", files={"file": ("x.txt", "Pilots led the ships.")})],
         **{
             f"POST {path}": [other.post(path, json={"query": QUESTION, "documents": ["a"]})]
             for path in ("/v1/rerank", "/v2/rerank", "/rerank")
