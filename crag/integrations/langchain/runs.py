@@ -105,51 +105,26 @@ class StoreRetriever:
 
 
 def retriever_of(
-    source: VectorStore | BaseRetriever,
-    *,
-    search_type: Literal["similarity", "mmr", "similarity_score_threshold"] = "similarity",
-    search_kwargs: Mapping[str, Any] | None = None,
-    min_confidence: float = 0.0,
-    first_page: Literal[0, 1] = 0,
+    source: VectorStore | BaseRetriever, *, min_confidence: float = 0.0, first_page: Literal[0, 1] = 0
 ) -> StoreRetriever:
     """A vector store or retriever of LangChain for `RunRequest(retriever=…)`: retrieved there, corrected here.
 
-    `search_type` and `search_kwargs` as in `VectorStore.as_retriever`: a tenant's filter goes there, in the store's own
-    words; without a `k` there, a run's strategy says how many. What is trusted less than `min_confidence` by its
-    metadata (`confidence`, 0..1; 1 where they say none) is left out unless all is. `first_page`: how the metadata count
-    pages; LangChain's readers of PDF begin at 0. Raises SettingsError for anything else than a store or retriever, and
-    for arguments that it does not take.
+    A tenant's filter, another search type and the like go into `VectorStore.as_retriever`, whose result is taken, too;
+    without a `k` there, a run's strategy says how many. What is trusted less than `min_confidence` by its metadata
+    (`confidence`, 0..1; 1 where they say none) is left out unless all is. `first_page`: how the metadata count pages;
+    LangChain's readers of PDF begin at 0. Raises SettingsError for anything else than a store or retriever.
     """
-    given = dict(search_kwargs or {})
     if not 0 <= min_confidence <= 1:
         raise SettingsError(f"A confidence lies in 0..1, not {min_confidence}.")
     if first_page not in (0, 1):
         raise SettingsError(f"A first page has the number 0 or 1, not {first_page!r}.")
-    searched = _retriever(source, search_type, given)
+    searched = source.as_retriever() if isinstance(source, VectorStore) else source
+    if not isinstance(searched, BaseRetriever):
+        raise SettingsError(
+            f"{type(source).__name__} is no vector store or retriever of LangChain.",
+            "Give a VectorStore or a BaseRetriever.",
+        )
     return StoreRetriever(retriever=searched, min_confidence=min_confidence, first_page=first_page)
-
-
-def _retriever(source: object, search_type: str, given: dict[str, Any]) -> BaseRetriever:
-    if isinstance(source, VectorStore):
-        try:
-            return source.as_retriever(search_type=search_type, search_kwargs=given)
-        except ValueError as error:
-            raise SettingsError(
-                f"{type(source).__name__} does not take these search arguments.",
-                "Give a search_type of LangChain, and the search_kwargs that it needs.",
-            ) from error
-    if isinstance(source, VectorStoreRetriever):
-        return source.model_copy(update={"search_kwargs": {**source.search_kwargs, **given}}) if given else source
-    if isinstance(source, BaseRetriever):
-        if given:
-            raise SettingsError(
-                f"{type(source).__name__} takes no search arguments here.", "Give them when you make it."
-            )
-        return source
-    raise SettingsError(
-        f"{type(source).__name__} is no vector store or retriever of LangChain.",
-        "Give a VectorStore or a BaseRetriever.",
-    )
 
 
 Workspace = str | Path | Callable[[Any, Any], str | Path]

@@ -6,14 +6,13 @@ from base64 import b64decode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from crag.core.documents import Chunk, Document
-from crag.core.errors import CancelledError, CragError, DocumentError, InputError, LimitError, NotFoundError
+from crag.core.errors import CancelledError, CragError, InputError, LimitError, NotFoundError
 from crag.core.filters import filter_of
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, IngestEnd, IngestEvent, IngestStep
 from crag.core.metadata import Fields, fields_of, tags_of
@@ -180,10 +179,6 @@ Base64 = Annotated[
     ),
 ]
 Confidence = Annotated[float, Field(ge=0, le=1, description="How far the document is trusted.")]
-FilePath = Annotated[
-    str,
-    Field(max_length=1_000, description="A file below the server's folder of files, relative to it; needs no name."),
-]
 
 
 async def add_document(
@@ -192,22 +187,10 @@ async def add_document(
     """Adds a document to the library: PDF, Word, PowerPoint, Excel, OpenDocument, RTF, EPUB, CSV, HTML, Markdown,
     text, an image, or an e-mail, whose attachments become documents of their own. It can be
     searched as soon as this returns. The same content is never there twice."""
-    return await add_file(call, name, text, base64, confidence=confidence)
-
-
-async def add_file(
-    call: CurrentCall,
-    name: FileName = "",
-    text: Text = "",
-    base64: Base64 = "",
-    path: FilePath = "",
-    confidence: Confidence = 1.0,
-) -> AddResult:
-    """The same tool, by the same name, where the server was started with a folder of files."""
     ended: IngestEnd | None = None
 
     def begin() -> Iterator[IngestEvent]:
-        file, data = _file(call, name, text, base64, path)
+        file, data = _file(name, text, base64)
         yield from call.engine.add_files(
             [(file, lambda: data)], call.workspace, confidence=confidence, cancel=call.cancel
         )
@@ -234,14 +217,10 @@ def _result(status: Literal["added", "duplicate"], document: Document) -> AddRes
     return AddResult.model_validate({**describe_document(document), "status": status, "warnings": warnings})
 
 
-def _file(call: McpCall, name: str, text: str, base64: str, path: str) -> tuple[str, bytes]:
-    """The name and bytes of the document. Raises InputError, LimitError, DocumentError."""
-    folder = call.config.files
-    if [bool(text), bool(base64), bool(path)].count(True) != 1:
-        ways = "text and base64" if folder is None else "text, base64 and path"
-        raise InputError(f"Exactly one of {ways} must be given.", "Give the document in one way.")
-    if path and folder is not None:
-        return _from_folder(folder, path, call.engine.config.limits.max_file_mb)
+def _file(name: str, text: str, base64: str) -> tuple[str, bytes]:
+    """The name and bytes of the document. Raises InputError, LimitError."""
+    if bool(text) == bool(base64):
+        raise InputError("Exactly one of text and base64 must be given.", "Give the document in one way.")
     if not name.strip():
         raise InputError("The document has no name.", "Give its file name with its ending, as report.pdf.")
     data = text.encode() if text else _decode(base64)
@@ -256,22 +235,6 @@ def _decode(base64: str) -> bytes:
         return b64decode("".join(base64.split()), validate=True)
     except ValueError as error:
         raise InputError("The argument base64 is not Base64.", "Send the file's bytes in Base64, or text.") from error
-
-
-def _from_folder(folder: Path, path: str, max_mb: int) -> tuple[str, bytes]:
-    """A file below the folder, never one that a link leads to elsewhere."""
-    root = folder.resolve()
-    try:
-        file = (root / path).resolve(strict=True)
-        if not file.is_relative_to(root) or not file.is_file():
-            raise FileNotFoundError(path)
-        if file.stat().st_size > max_mb * MB:
-            raise LimitError(f"The file is larger than {max_mb} MB.", "Split it.")
-        return file.name, file.read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        raise DocumentError(
-            f"There is no file {line(path)[:200]} in the server's folder.", "Name it relative to that folder."
-        ) from error
 
 
 Call = Context[ServerState, Any]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from mcp.server.context import ServerRequestContext
@@ -32,7 +31,6 @@ class ServerConfig:
     """The choices that a server starts with.
 
     `workspace`: the library of requests without a token; None: every request needs one. `tokens`: how many there are.
-    `files`: the folder that `add_document` may take files from; None: it takes no paths.
     """
 
     engine: Engine
@@ -40,7 +38,6 @@ class ServerConfig:
     tokens: int = 0
     strategy: str = "balanced"
     read_only: bool = False
-    files: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -82,7 +82,7 @@ def test_a_store_s_documents_keep_what_they_say(engine: Engine, store: InMemoryV
     assert by_id["own-0"].metadata["tenant"] == "one"
     assert (by_id["own-0"].metadata["source"], by_id["own-0"].metadata["page"]) == ("/srv/files/report.pdf", 0)
     assert by_id["own-0"].metadata["action"] == "CORRECT" and by_id["other"].metadata["tenant"] == "two"
-    own = retriever_of(store, search_kwargs={"filter": lambda document: document.metadata["tenant"] == "one"})
+    own = store.as_retriever(search_kwargs={"filter": lambda document: document.metadata["tenant"] == "one"})
     assert "other" not in {each.id for each in CragRetriever(engine=engine, source=own).invoke(QUESTION)}
 
 
@@ -183,11 +183,9 @@ def test_a_run_over_a_store(engine: Engine, store: InMemoryVectorStore) -> None:
 
 def test_how_many_are_found_is_the_strategy_s_or_the_store_s_own(store: InMemoryVectorStore) -> None:
     assert len(retriever_of(store).search(QUESTION, 2)) == 2
-    assert len(retriever_of(store, search_kwargs={"k": 1}).search(QUESTION, 2)) == 1
     assert len(retriever_of(store.as_retriever(search_kwargs={"k": 3})).search(QUESTION, 5)) == 3
-    assert len(retriever_of(store.as_retriever(), search_kwargs={"k": 2}).search(QUESTION, 5)) == 2
     assert len(retriever_of(Listed(given=documents())).search(QUESTION, 2)) == 2
-    assert len(retriever_of(store, search_type="mmr").search(QUESTION, 2)) == 2
+    assert len(retriever_of(store.as_retriever(search_type="mmr")).search(QUESTION, 2)) == 2
 
 
 def test_more_are_looked_at_where_some_may_be_left_out(engine: Engine) -> None:
@@ -226,7 +224,6 @@ def test_a_document_of_a_million_letters_is_corrected(engine: Engine) -> None:
         (None, {}),
         ("store", {}),
         (object(), {}),
-        (Listed(given=[]), {"search_kwargs": {"k": 3}}),
         (Listed(given=[]), {"min_confidence": 2}),
         (Listed(given=[]), {"first_page": 7}),
     ],
@@ -234,11 +231,6 @@ def test_a_document_of_a_million_letters_is_corrected(engine: Engine) -> None:
 def test_what_can_t_be_searched_is_said_at_once(source: Any, how: dict[str, Any]) -> None:
     with pytest.raises(SettingsError):
         retriever_of(source, **how)
-
-
-def test_a_search_type_that_there_is_not_is_said_at_once(store: InMemoryVectorStore) -> None:
-    with pytest.raises(SettingsError, match="InMemoryVectorStore"):
-        retriever_of(store, search_type="psychic")  # type: ignore[arg-type]
 
 
 def test_embeddings_are_the_engine_s(engine: Engine) -> None:
@@ -286,6 +278,8 @@ def test_a_run_over_milvus(engine: Engine, tmp_path: Path) -> None:
     try:
         holds_of_a_run(engine, store, {"expr": 'tenant == "one"'})
         with pytest.raises(RetrieverError, match=r"Milvus failed"):
-            engine.trace(RunRequest(QUESTION, retriever=retriever_of(store, search_kwargs={"expr": "tenant === ("})))
+            engine.trace(
+                RunRequest(QUESTION, retriever=retriever_of(store.as_retriever(search_kwargs={"expr": "tenant === ("})))
+            )
     finally:
         store.client.close()
