@@ -160,8 +160,15 @@ def documents(
 
 
 def _listed(document: Document, fields: Fields) -> Listed:
-    described = describe_document(document)
-    return Listed.model_validate({**described, "fields": {**fields, "title": described["title"]}})
+    described, quoted = describe_document(document), {name: _quote(value) for name, value in fields.items()}
+    return Listed.model_validate({**described, "fields": {**quoted, "title": described["title"]}})
+
+
+def _quote(value: Any) -> Any:
+    """A field's value with its texts as a model may read them: an author or a tag may be written by anybody."""
+    if isinstance(value, str):
+        return quote_for_model(value)
+    return [*map(_quote, value)] if isinstance(value, list | tuple) else value
 
 
 MB = 1024 * 1024
@@ -213,7 +220,7 @@ async def add_document(
 
 
 def _result(status: Literal["added", "duplicate"], document: Document) -> AddResult:
-    warnings = [*map(line, document.warnings)]
+    warnings = [quote_for_model(line(each)) for each in document.warnings]
     return AddResult.model_validate({**describe_document(document), "status": status, "warnings": warnings})
 
 
