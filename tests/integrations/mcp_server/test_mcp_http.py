@@ -57,12 +57,6 @@ class Server:
         assert found, line
         self.url = found.group()
 
-    def end(self) -> tuple[int, str, str]:
-        """Its exit code and what it said, once told to stop."""
-        self.process.send_signal(signal.SIGTERM)
-        out, err = self.process.communicate(timeout=60)
-        return self.process.returncode, out, err
-
 
 @pytest.fixture(scope="module")
 def server(data: Path) -> Iterator[Server]:

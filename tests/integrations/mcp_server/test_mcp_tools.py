@@ -70,11 +70,10 @@ def test_a_question_is_answered_with_citations_and_its_steps_are_told_in_order(e
 
 def test_nothing_good_enough_is_said_to_be_nothing(engine: Engine) -> None:
     async def inside(client: Client) -> None:
-        result = await client.call_tool("ask", {"question": "What colour are whales?", "documents": ["songs.pdf"]})
-        found = record(result)
+        asked = {"question": "What colour are whales?", "documents": ["songs.pdf"]}
+        found = record(await client.call_tool("ask", asked))
         assert found["state"] == "not found" and not found["citations"]
-        evidence = await client.call_tool("ask", {"question": HIRED, "wanted": "evidence"})
-        kept = record(evidence)
+        kept = record(await client.call_tool("ask", {"question": HIRED, "wanted": "evidence"}))
         assert kept["answer"] is None and not kept["citations"]
         assert kept["evidence"][0]["origin"] == "internal"
 
@@ -117,9 +116,9 @@ def test_text_that_speaks_to_a_model_is_marked_wherever_a_model_reads_it(engine:
 def test_texts_are_graded_and_what_fails_is_said_to_fail(engine: Engine) -> None:
     async def inside(client: Client) -> None:
         texts = ["They hired ten.", "A survey.", "Nothing \x00 of it."]
-        result = await client.call_tool("grade", {"question": HIRED, "texts": texts})
-        assert [each["score"] for each in record(result)["grades"]] == [0.9, None, 0.05]
-        assert record(result)["grades"][1]["error"] == "The evaluator did not answer."
+        grades = record(await client.call_tool("grade", {"question": HIRED, "texts": texts}))["grades"]
+        assert [each["score"] for each in grades] == [0.9, None, 0.05]
+        assert grades[1]["error"] == "The evaluator did not answer."
 
     served(ServerConfig(engine=engine), inside, "auto")
 
@@ -188,10 +187,9 @@ def test_a_miss_is_explained_by_page_and_by_sentence(engine: Engine) -> None:
     async def inside(client: Client) -> None:
         asked = record(await client.call_tool("ask", {"question": HIRED}))
         cited = asked["citations"][0]
-        named = {"document": cited["source"], "page": cited["page"]}
-        found = await client.call_tool("explain", {"run": asked["run_id"], **named})
-        assert record(found)["stage"] == "cited" and record(found)["change"] is None
-        assert record(found)["fates"][0]["stage"] == "cited"
+        named = {"run": asked["run_id"], "document": cited["source"], "page": cited["page"]}
+        found = record(await client.call_tool("explain", named))
+        assert (found["stage"], found["change"], found["fates"][0]["stage"]) == ("cited", None, "cited")
         same = await client.call_tool("explain", {"run": asked["run_id"], "text": cited["quote"]})
         assert record(same)["stage"] == "cited" and record(same)["fates"][0]["source"] == "report.pdf"
         other = record(await client.call_tool("explain", {"run": asked["run_id"], "document": "report.pdf", "page": 2}))
