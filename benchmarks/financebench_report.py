@@ -21,7 +21,7 @@ COMPARED = (
     *("abstained", "abstention_right"),
 )
 """What `balanced` and plain RAG are held against each other by."""
-SHOWN = (*COMPARED, "first_right", "acted_right", "question_covered", "library_rewrites")
+SHOWN = (*COMPARED, "first_right", "acted_right", "library_rewrites")
 
 HEAD = """# FinanceBench
 

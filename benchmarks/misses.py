@@ -161,7 +161,7 @@ def report(engine: Engine, folder: Path, questions: Sequence[Question], rows: in
     yield ""
     if times:
         yield f"An explanation takes {ms(statistics.median(times))} of the processor at the median, {ms(max(times))} at"
-        yield f"worst, of {len(times)} with their searches. The funnel of all took {ms(whole)}, its lever with it."
+        yield f"worst, of {len(times)} with their searches. The funnel of all took {ms(whole)}."
         yield ""
     yield from growth(rows)
     yield ""
@@ -262,7 +262,7 @@ def growth(rows: int) -> Iterator[str]:
         return
     taken = {number: synthetic(number) for number in (rows // 2, rows)}
     said = "; ".join(f"{number:,} take {seconds:.1f} s" for number, seconds in taken.items())
-    yield f"Synthetic runs of ten chunks and five web pages, the lever with them: {said} of the processor."
+    yield f"Synthetic runs of ten chunks and five web pages: {said} of the processor."
 
 
 def synthetic(number: int) -> float:

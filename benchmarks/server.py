@@ -6,7 +6,7 @@ python -m benchmarks.server [--pairs 100] [--rounds 15] [--requests 2000] [--cro
 texts of about 600 characters, another question each time, in turns with the same evaluator called in this process;
 which goes first changes from turn to turn. Processor time is that of both processes: what a request costs, however
 busy the machine is with other work. At once: rounds of twenty requests that begin together. Memory: the server's own,
-after so many requests (rerank, embeddings and search in turns, four clients). Crowd: requests that all begin together.
+after so many requests (rerank and search in turns, four clients). Crowd: requests that all begin together.
 Drips: a server with two tokens; the requests of one, one after another, while the other holds bodies open that bring a
 byte a second.
 """
@@ -143,14 +143,13 @@ def memory(url: str, pid: int, requests: int) -> dict[str, float]:
     """The server's memory in MB after so many requests, by their number."""
     with httpx.Client(timeout=60) as client:
         text = " ".join(TEXTS)
-        client.post(f"{url}/v1/documents", json={"name": "report.txt", "text": text}).raise_for_status()
+        client.post(f"{url}/v1/documents", files={"file": ("report.txt", text)}).raise_for_status()
 
         def ask(number: int) -> None:
             path, sent = [
                 ("rerank", body(number, TEXTS[:2])),
-                ("embeddings", {"input": body(number)["query"]}),
                 ("search", {"query": body(number)["query"]}),
-            ][number % 3]
+            ][number % 2]
             client.post(f"{url}/v1/{path}", json=sent).raise_for_status()
 
         found: dict[str, float] = {"0": resident(pid)}

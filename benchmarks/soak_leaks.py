@@ -270,7 +270,6 @@ class _Program:
                     status = 200 if each is self.own else 404
                     await self._sent(client, "GET", f"/v1/documents/{each.document}", status)
                     await self._sent(client, "GET", f"/v1/runs/{each.run}", status)
-                    await self._sent(client, "GET", f"/v1/runs/{each.run}/events", status)
                 await self._sent(client, "DELETE", f"/v1/documents/{self.other.document}", 404)
                 await self._sent(client, "GET", "/v1/documents", 200)
                 await self._sent(client, "GET", f"/v1/documents?after={self.other.document}", 400)

@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from crag import Engine, RunRequest
-from crag.integrations.langchain import CragCompressor, CragEmbeddings, CragRetriever, retriever_of
+from crag.integrations.langchain import CragEmbeddings, CragRetriever, retriever_of
 
 
 def show(title: str, found: list[Document]) -> None:
@@ -37,10 +37,6 @@ show("The store alone", found)
 # The whole run: the store retrieves, and what it finds is graded, refined and, where it falls short, searched again.
 corrected = CragRetriever(engine=engine, source=store, workspace="examples")
 show("Corrected", corrected.invoke(question))
-
-# Only the judgement, over what anybody found: as the compressor of any pipeline.
-kept = CragCompressor(engine=engine, workspace="examples").compress_documents(found, question)
-show("Compressed", list(kept))
 
 # The same as an answer with citations, without LangChain around it.
 answer = engine.answer(RunRequest(question, workspace="examples", retriever=retriever_of(store)))

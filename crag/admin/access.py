@@ -123,11 +123,6 @@ class Access:
         return len(self._held)
 
     @property
-    def everyone(self) -> tuple[Caller, ...]:
-        """The caller of each token; without tokens, the one for programs of this machine."""
-        return tuple(self._held.values()) or (self._alone,)
-
-    @property
     def workspaces(self) -> tuple[str, ...]:
         """Those that the tokens open, each once."""
         return tuple(dict.fromkeys(caller.workspace for caller in self._held.values()))

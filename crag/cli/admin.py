@@ -1,4 +1,4 @@
-"""The commands of who runs the program: limits, workspaces, people, audit, backup, restore."""
+"""The commands of who runs the program: workspaces, people, backup, restore."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from typer import Argument, Context, Option
 
-from crag.admin.audit import AuditedAct
 from crag.admin.backups import create_backup, restore_backup, undo_restore
 from crag.admin.people import Person, people_of
 from crag.admin.roles import ROLES, Role
@@ -17,7 +16,6 @@ from crag.cli.options import opened
 from crag.cli.output import Options, Output, plain
 from crag.core.config import AppConfig
 from crag.core.errors import CragError, InputError, NotFoundError, SettingsError
-from crag.core.settings import days_of
 
 if TYPE_CHECKING:
     from crag.admin.workspaces import Workspace
@@ -95,17 +93,7 @@ def restore(
 
 
 _WHO = "command line"
-_MOST = 1_000_000
 _Given = Literal["viewer", "editor", "admin"]
-
-
-def limits(ctx: Context, output: Output) -> int:
-    """One line a limit. Questions are counted by each process for itself, so those of the running app are not seen."""
-    with opened(ctx) as engine:
-        for each in engine.teams.quotas.standings():
-            record = {"limit": each.setting, "most": each.most or None, "used": each.used}
-            output.show(record, f"{each.setting:<20}  {each.text}")
-    return 0
 
 
 def workspaces(
@@ -188,42 +176,3 @@ def _show_person(person: Person, output: Output) -> None:
     times = {"made_at": person.made_at, "seen_at": person.seen_at, "removed_at": person.removed_at}
     more = {"source": person.source or "stored", "standing": person.standing, "groups": list(person.groups)}
     output.show({**said, **more, **times}, f"{person.id}  {plain(person.called)}  {role}, {seen}")
-
-
-def audit(
-    ctx: Context,
-    output: Output,
-    since: Annotated[
-        str, Option(metavar="WHEN", help="from this day or moment in UTC on, as 2026-11-01, or an age, as 7d or 2w")
-    ] = "",
-    who: Annotated[str, Option(metavar="NAME", help="by this person, token or link alone")] = "",
-    act: Annotated[AuditedAct | None, Option(help="of this kind alone")] = None,
-    workspace: Annotated[str | None, Option(metavar="NAME", help="in this workspace alone")] = None,
-    limit: Annotated[int, Option(min=0, metavar="N", help="how many entries, the newest first; 0: all")] = 500,
-) -> int:
-    """One line an entry, the oldest first, as a log is read."""
-    after = _moment(since) if since else ""
-    with opened(ctx) as engine:
-        entries = engine.teams.audit.entries(limit or _MOST, workspace=workspace, who=who, act=act or "", since=after)
-        found = list(entries)
-    for each in reversed(found):
-        where = f" in {each.workspace}" if each.workspace else ""
-        detail = f": {each.detail}" if each.detail else ""
-        refused = output.paint(" refused", "red") if each.refused else ""
-        said = plain(f"{each.who}{where}  {each.what}{detail}")
-        output.show(asdict(each), f"{each.at[:19]}  {each.act:<9}{refused} {said}")
-    if not found:
-        output.note("The audit log has no such entry.")
-    return 0
-
-
-def _moment(said: str) -> str:
-    """Raises SettingsError for what is neither a day, a moment nor an age."""
-    try:
-        if said[-1:] in "dw":
-            moment = datetime.now(UTC) - timedelta(days=days_of(said))
-        else:
-            moment = datetime.fromisoformat(said)
-    except (ValueError, OverflowError) as error:
-        raise SettingsError(f"--since {said}: that is no day.", "Write 2026-11-01, or an age as 7d or 2w.") from error
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="milliseconds")

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 MAIN = """
 right first_source_recall first_page_precision first_page_recall first_page_reciprocal_rank first_holds acted_holds
 acted_right rewrite_helped evidence_answer evidence_page evidence_source evidence_words answer_holds answer_f1
-faithfulness attributed unsupported question_covered topics_covered abstained abstention_right searches calls
+faithfulness attributed unsupported abstained abstention_right searches calls
 failed_calls seconds remembered input_tokens output_tokens
 """.split()
 """The measures in the table; every other one is in the exported rows."""
@@ -98,12 +98,6 @@ def funnel_lines(columns: Sequence[Column]) -> list[str]:
     ]
 
 
-def differences(first: Column, second: Column) -> list[Difference]:
-    """The main measures that are known of both, second minus first."""
-    found = compare_results(first.rows, second.rows, names=(first.strategy, second.strategy))
-    return [found[name] for name in MAIN if name in found and found[name].pairs]
-
-
 def difference_lines(found: Sequence[Difference]) -> list[str]:
     """A sentence for each measure that differs, the others in one line, and why times are not among them."""
     same = [each for each in found if each.value == each.low == each.high == 0]
@@ -123,12 +117,6 @@ def result_record(column: Column) -> dict[str, Any]:
         "funnel": funnel_values(column.funnel),
         "spent": {**asdict(column.spent), "said": cost_text(column.spent)},
     }
-
-
-def difference_record(first: Column, second: Column, difference: Difference) -> dict[str, Any]:
-    """One measure of both, second minus first."""
-    between = {"from": first.id, "to": second.id, "strategies": [first.strategy, second.strategy]}
-    return {"kind": "difference", **between, **asdict(difference), "sentence": difference_sentence(difference)}
 
 
 def _describe_action(column: Column, action: Action) -> str:
@@ -263,21 +251,12 @@ def _follow(events: Iterator[evaluation.Progress], output: Output) -> str:
 
 
 def _tell(done: list[Column], output: Output) -> None:
-    """The table, where answers are lost, and how the first two strategies differ."""
-    pair = differences(done[0], done[1]) if len(done) > 1 else []
+    """The table, and where answers are lost."""
     if output.json:
         for column in done:
             output.record(result_record(column))
-        for difference in pair:
-            output.record(difference_record(done[0], done[1], difference))
         return
-    for line in [
-        *table_lines(done),
-        "",
-        *map(plain, funnel_lines(done)),
-        *([""] if pair else []),
-        *difference_lines(pair),
-    ]:
+    for line in [*table_lines(done), "", *map(plain, funnel_lines(done))]:
         output.line(line)
 
 

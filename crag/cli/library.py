@@ -1,4 +1,4 @@
-"""The commands on a library: documents, tag, purge, reindex, verify, gaps, and keep."""
+"""The commands on a library: documents, tag, purge, reindex and verify."""
 
 from __future__ import annotations
 
@@ -7,23 +7,17 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from crag.analysis.gaps import gaps as find_gaps
-from crag.analysis.kept_pages import keep as keep_page
-from crag.analysis.kept_pages import pages_named
-from crag.cli.options import Place, find_document, interruptible, latest_run, record_command
+from crag.cli.options import Place, find_document, interruptible, record_command
 from crag.cli.output import Options, Output, plain
 from crag.core.errors import PROGRAM, CragError, SettingsError
 from crag.core.filters import filter_of
-from crag.core.metadata import KEPT_CONFIDENCE, read_field, written_field
+from crag.core.metadata import read_field, written_field
 from crag.core.purging import Conditions
 from crag.core.settings import days_of
 from crag.core.trace import Track
-from crag.messages.answers import origins_text
 from crag.messages.documents import (
-    kept_sentence,
     stale_sentences,
 )
-from crag.text.formats import count
 
 
 def documents(
@@ -198,46 +192,3 @@ def verify(
     counts = {"documents": count, "chunks": chunks, "missing": missing, "foreign": foreign}
     output.show({"status": status, **counts}, said)
     return int(status == "differs")
-
-
-def gaps(place: Place, output: Output) -> int:
-    """Those asked most often first, each with its latest run, whose web pages `keep` keeps."""
-    with place.opened() as (_, library):
-        found = find_gaps(library)
-    for gap in found:
-        through = f", {said}" if (said := origins_text(gap.vias)) else ""
-        asked = f"    asked {count(gap.asked, 'time')}, last {gap.last[:16]}{through}, run {gap.runs[0]}"
-        output.show(asdict(gap), f"{output.paint(plain(gap.question), 'bold')}\n{asked}")
-    if not found:
-        output.note("No gap: every question of the latest runs was answered from the documents.")
-    return 0
-
-
-def keep(
-    run: Annotated[str, Argument(metavar="RUN", help='a run\'s id, as ask --json and gaps say it; "last": the latest')],
-    place: Place,
-    output: Output,
-    pages: Annotated[
-        list[str] | None,
-        Argument(
-            metavar="URL", help='the address of a page that it found; "all", or none: those that its answer cites'
-        ),
-    ] = None,
-    confidence: Annotated[float, Option(help="how far these pages are trusted, from 0 to 1")] = KEPT_CONFIDENCE,
-) -> int:
-    """One line a page. 0 if every page is in the library now, 1 if some are not."""
-    failed = 0
-    with interruptible() as cancel, place.opened() as (engine, library):
-        trace = library.runs.trace(latest_run(library) if run == "last" else run)
-        found = {page.id: page for said in pages or ["all"] for page in pages_named(trace, said)}
-        for page in found.values():
-            try:
-                kept = keep_page(page, trace.meant, library, engine, confidence=confidence, cancel=cancel)
-            except CragError as error:
-                failed += 1
-                output.message(f"failed: {plain(page.url)}: {error}")
-                continue
-            status = "already there" if kept.already else "kept"
-            record = {"status": status, "url": page.url, "id": kept.document.id, "name": kept.document.name}
-            output.show(record, f"{plain(page.url)}: {plain(kept_sentence(kept))}")
-    return 1 if failed else 0

@@ -39,8 +39,6 @@ _MODULES = {
         "purge": "Take out documents that are old, little trusted, unverified or unused; --undo brings them back.",
         "reindex": "Compute every vector of a library again, after the embedding model or what it reads has changed.",
         "verify": "Read a whole library, and compare its parts and its index; with --repair the index is rebuilt.",
-        "gaps": "List the questions that the documents did not answer.",
-        "keep": "Keep web pages that the answer of a run used as documents of the library.",
     },
     "ask": {
         "search": "Find the chunks nearest to a question; nothing is graded.",
@@ -48,7 +46,7 @@ _MODULES = {
         "grade": 'Score texts for questions: lines of {"question", "text"} from standard input, in order.',
     },
     "runs": {
-        "explain": "Say why a page is not in an answer, what a score rests on, or what would change the action.",
+        "explain": "Say why a page or a sentence is not in the answer of a run.",
         "site": "Make a static site of stored runs: an index and a page a run that replays it anywhere.",
     },
     "evaluate": {
@@ -57,14 +55,12 @@ _MODULES = {
     "admin": {
         "backup": "Write all that is stored into one file, while the app runs.",
         "restore": "Put back what a backup holds, all or one library, also in the place of what is there.",
-        "limits": "Show the limits of all workspaces together, and what is used of them.",
         "workspaces": "List all workspaces with their owner and last use, or those that nobody has used for long.",
         "people": "List who signed in to the app, invite somebody, change a role, remove somebody.",
-        "audit": "Print the audit log: who signed in, deleted, shared or changed what, and what was refused.",
     },
     "servers": {
         "ui": "Serve the app to a browser; without an address on this machine alone, at http://localhost:8501.",
-        "serve": "Answer programs over HTTP: chat, rerank, embed, search and documents, for anyone who has a token.",
+        "serve": "Answer programs over HTTP: chat, ask, rerank, search and documents, for anyone who has a token.",
         "mcp": "Serve a library to agents by the Model Context Protocol, on standard input and output or by HTTP.",
     },
 }

@@ -114,16 +114,11 @@ class _Served(Options):
     ] = None
     new: Annotated[bool, Option("--new", help="begin the library if there is none yet")] = False
     read_only: Annotated[bool, Option("--read-only", help="let nobody add documents")] = False
-    files: Annotated[
-        Path | None, Option(metavar="DIR", help="a folder of which files may be added by their paths (default: none)")
-    ] = None
 
     def choose(self, place: Place) -> str | Path:
         """Which library is served. Raises SettingsError, NotFoundError."""
         if place.library is not None and self.workspace is not None:
             raise SettingsError("Both --library and --workspace are given.", "Give one of them.")
-        if self.files is not None and not self.files.is_dir():
-            raise SettingsError(f"There is no folder {self.files}.", "Name one with --files, or leave it out.")
         if place.library is not None:
             return place.target if self.new else place.existing
         return self.workspace or DEFAULT_WORKSPACE
@@ -170,7 +165,6 @@ def mcp(
             tokens=access.callers,
             strategy=strategy(served.strategy).name,
             read_only=served.read_only,
-            files=served.files,
         )
         server = LibraryServer(config)
         if http:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from pydantic import Field
 
-from crag.analysis.causes import AnswerWithout, GradeExplanation, Occlusion, OtherRun
 from crag.analysis.stages.funnel import Funnel
 from crag.analysis.stages.miss import Fate, Miss, Stage
-from crag.analysis.whatif.whatif import Move, Without
-from crag.core.types import Action, Chunk
 from crag.export.records import Record, shared
 
 
@@ -84,66 +80,3 @@ def funnel_values(funnel: Funnel) -> dict[str, Any]:
         for each in funnel.losses
     ]
     return {**asdict(replace(funnel, losses=())), "lost": funnel.lost, "losses": losses}
-
-
-def grade_values(found: GradeExplanation) -> dict[str, Any]:
-    """What a chunk's score rests on. `log_odds`: what each layer adds to those of the score."""
-    other = found.other
-    return {
-        **_text_values(found.chunk, found.score, found.verdict),
-        "reason": found.reason,
-        "words": [_part_values(found.question, each) for each in found.words],
-        "sentences": [_part_values(found.chunk.text, each) for each in found.sentences],
-        "more_words": found.more_words,
-        "more_sentences": found.more_sentences,
-        "untitled": found.untitled,
-        "log_odds": {part.name: part.adds for part in found.parts},
-        "other": other
-        and {
-            **_text_values(other.chunk, other.grade.score, other.verdict),
-            "closeness": other.closeness,
-            "retrieved": other.retrieved,
-        },
-    }
-
-
-def _text_values(chunk: Chunk, score: float | None, verdict: Action | None) -> dict[str, Any]:
-    return {"chunk": chunk.id, "source": chunk.source, "place": chunk.where, "score": score, "verdict": verdict}
-
-
-def _part_values(text: str, found: Occlusion) -> dict[str, Any]:
-    start, end = found.spans[0]
-    return {"text": text[start:end], "start": start, "end": end, "score": found.score}
-
-
-def without_values(without: Without, answer: AnswerWithout) -> dict[str, Any]:
-    """A run without some of its texts."""
-    what, whole = without.what, answer.answer
-    return {
-        "left_out": sorted(without.left_out),
-        "before": what.before,
-        "action": what.action,
-        "score": what.decision.score if what.decision is not None else None,
-        "searches_again": without.searches_again,
-        "answer": whole.text if whole is not None else None,
-        "cited": [each.where for each in whole.citations] if whole is not None else [],
-    }
-
-
-def flip_values(moves: Sequence[Move], other: OtherRun | None) -> dict[str, Any]:
-    """What would change the action of a run. Pairs are of this run and the other."""
-    return {
-        "moves": [
-            {"settings": move.settings, "action": move.decision.action, "searches_again": move.searches_again}
-            for move in moves
-        ],
-        "other": other
-        and {
-            "run": other.trace.run_id,
-            "question": other.trace.meant,
-            "action": other.action,
-            "closeness": other.closeness,
-            "settings": dict(other.settings),
-            "figures": {each.label: each.values for each in other.differences.figures if each.differs},
-        },
-    }

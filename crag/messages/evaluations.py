@@ -7,7 +7,7 @@ from crag.analysis.intervals import LEVEL
 from crag.analysis.metrics.results import STEP_SECONDS, Difference
 from crag.analysis.stages.funnel import STEPS, Followed, Funnel, LeftOut, Step
 from crag.core.model_ids import name_in_sentence
-from crag.messages.explanations import change_sentence, miss_sentence, setting_text
+from crag.messages.explanations import change_sentence, miss_sentence
 from crag.messages.wording import stored_sentence
 from crag.text.formats import count, join_names
 
@@ -46,8 +46,6 @@ TITLES = {
     "faithfulness": "Faithfulness",
     "attributed": "Sources found afterwards",
     "unsupported": "Sentences without support",
-    "topics_covered": "Topics covered",
-    "question_covered": "Question words in the answer",
     "evidence_words": "Words of evidence",
     "rewrite_helped": "Rewriting helped",
     "library_rewrites": "Rewrites for the library",
@@ -86,8 +84,6 @@ NOTES = {
     "faithfulness": "The share of the answer's sentences that their citations support.",
     "attributed": "The share of sentences that cited nothing and got a source afterwards.",
     "unsupported": "The share of sentences that cite nothing and that no shown text supports.",
-    "topics_covered": "The share of expected topics that the answer names.",
-    "question_covered": "The share of the question's words in the answer. It stands in for relevance.",
     "evidence_words": "How much text is kept for the answer.",
     "rewrite_helped": "Found after rewriting, where the first retrieval missed it.",
     "rewrites": "Per question, for the library and for the web.",
@@ -172,8 +168,8 @@ def shown_steps(funnel: Funnel) -> list[Step]:
     return [step for step in STEPS if not absent.get(step)]
 
 
-def funnel_sentence(funnel: Funnel, *, lever: bool = True) -> str:
-    """How many questions are lost where, and with `lever` what mends most of it."""
+def funnel_sentence(funnel: Funnel) -> str:
+    """How many questions are lost where."""
     if not funnel.followed:
         number = sum(funnel.left_out.values())
         if not number:
@@ -187,8 +183,7 @@ def funnel_sentence(funnel: Funnel, *, lever: bool = True) -> str:
     where = [f"{number:,} {lost_text(step, funnel)}" for step, number in funnel.lost.items()]
     first, _, rest = where[0].partition(" ")
     lost = join_names([f"{first} {'is' if first == '1' else 'are'} lost {rest}", *where[1:]])
-    best = f"; the best lever is {lever_text(funnel)}" if lever and funnel.lever is not None else ""
-    return f"Of {asked}, {lost}{best}."
+    return f"Of {asked}, {lost}."
 
 
 def step_sentence(step: Step, funnel: Funnel) -> str:
@@ -201,22 +196,6 @@ def step_sentence(step: Step, funnel: Funnel) -> str:
 def lost_text(step: Step, funnel: Funnel) -> str:
     """Where something was lost, as a part of a sentence."""
     return "between search and evidence" if step == "evidence" and not funnel.graded else _LOST[step]
-
-
-def lever_text(funnel: Funnel) -> str:
-    """The best lever and what is known of it, as a part of a sentence; empty without one."""
-    lever = funnel.lever
-    if lever is None:
-        return ""
-    whole = funnel.passed["support"]
-    did = "found" if lever.setting == "k" else "kept"
-    parts = [f"{lever.mended:,} lost {'place' if lever.mended == 1 else 'places'} would be {did} for certain"]
-    if known := whole - lever.unknown:
-        some = f"{lever.broken:,}" if lever.broken else "none"
-        parts.append(f"{some} of {known:,} that pass would be lost")
-    if lever.unknown:
-        parts.append(f"for {lever.unknown:,} that pass only a new run can tell")
-    return f"{setting_text(lever.setting, lever.value)}: {join_names(parts)}"
 
 
 def left_out_sentence(funnel: Funnel) -> str:

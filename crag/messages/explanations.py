@@ -202,12 +202,6 @@ def _value(value: object) -> str:
     return str(value) if value != "" else "none"
 
 
-def flip_sentences(trace: Trace, moves: Sequence[Move], other: OtherRun | None) -> list[str]:
-    """The moves, or why there is none; then the other run and its settings."""
-    said = [*map(move_sentence, moves), moves_sentence(trace, moves), other_run_sentence(other)]
-    return list(filter(None, [*said, settings_sentence(other) if other is not None else ""]))
-
-
 _SHOWN = 8
 """Words that are named at most."""
 

@@ -75,7 +75,7 @@ def runs(tmp_path_factory) -> tuple[Path, list[str]]:
     asked.append(
         engine.trace(RunRequest("When was the harbour built?", wanted="evidence", via="mcp", client=ALL * 50)).run_id
     )
-    row = dict.fromkeys(("answer", "source", "topics", "labels"), ALL)
+    row = dict.fromkeys(("answer", "source", "labels"), ALL)
     row |= {"id": HOSTILE[0], "question": f"When was the harbour built? {ALL}"}
     rows = json.dumps([row])
     set_id = add_set(library, read_set(f"set {HOSTILE[0]}.json", rows.encode()))

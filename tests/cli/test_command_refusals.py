@@ -39,7 +39,6 @@ def sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("ask why --set 'where=(a'", 2, "where: "),
         ("ask why --of nowhere.pdf", 1, "no document called nowhere.pdf"),
         ("search why --tag finance", 1, "No document has the tag finance"),
-        ("keep nowhere", 1, "no run"),
         ("evaluate SETS/good.csv --strategy clever", 2, "clever"),
         ("evaluate SETS/good.csv --limit 0", 2, "--limit"),
         ("evaluate SETS/good.csv --limit many", 2, "--limit"),

@@ -78,26 +78,21 @@ def test_strategies_stand_side_by_side_with_what_is_known(place: Path, questions
     assert table["Cost of all calls"][0] == "$0"
     assert "set.csv: 2 questions, 0 rows left out; read as CSV (id from 'id'" in ran.err
     assert "balanced: 2 questions" in ran.err and "joint: 2 questions" in ran.err
-    _, lost, sentences = ran.out.split("\n\n")
+    _, lost = ran.out.split("\n\n")
     assert [line.partition(":")[0] for line in lost.splitlines()] == ["balanced", "plain-rag", "joint"]
     assert all("2 questions" in line for line in lost.splitlines()), lost
-    assert "with plain-rag than with balanced over 2 questions; the 95% interval" in sentences
-    assert "joint" not in sentences, "the first two are compared"
-    assert "The same with both: " in sentences
     assert "\x1b" not in ran.out + ran.err
 
 
 def test_scripts_read_records(place: Path, questions: Path) -> None:
     ran = crag("evaluate", questions, "--library", place, "--strategy", "balanced", "plain-rag", "--json", "--quiet")
     assert (ran.code, ran.err) == (0, "")
-    kinds = [record["kind"] for record in ran.records]
-    assert kinds[:2] == ["evaluation"] * 2 and set(kinds[2:]) == {"difference"}
-    balanced, plain = ran.records[:2]
+    assert [record["kind"] for record in ran.records] == ["evaluation"] * 2
+    balanced, plain = ran.records
     assert (balanced["strategy"], plain["strategy"], balanced["questions"]) == ("balanced", "plain-rag", 2)
     assert balanced["means"]["first_holds"] == {"value": 1.0, "known": 2, "low": 1.0, "high": 1.0}
     assert plain["means"]["acted_right"]["value"] is None
     assert balanced["spent"]["said"] == "$0"
-    assert (ran.records[2]["from"], ran.records[2]["to"]) == (balanced["id"], plain["id"])
 
 
 def test_rows_go_to_files_without_live_formulas(place: Path, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def documents() -> list[Document]:
 
 def holds_of_a_run(engine: Engine, store: VectorStore, tenant: Mapping[str, Any]) -> None:
     """A run over `store`, of which `tenant` are the search arguments that let the first one's Documents through."""
-    searched = retriever_of(store, search_kwargs=tenant)
+    searched = retriever_of(store.as_retriever(search_kwargs={**tenant}))
     hits = searched.search(QUESTION, 3)
     assert [hit.rank for hit in hits] == [1, 2, 3] and all("says the other" not in hit.chunk.text for hit in hits)
     theirs = store.as_retriever(search_kwargs={**tenant, "k": 3}).invoke(QUESTION)

@@ -13,7 +13,7 @@ from tests.support.app_server import ROOT
 
 TOKEN, OTHER = "alpha-token-0123456789", "beta-token-0123456789"
 HELD = "hold this text"
-FREE = {("GET", path) for path in ("/", "/healthz", "/readyz", "/metrics", "/openapi.json")}
+FREE = {("GET", path) for path in ("/healthz", "/readyz", "/metrics", "/openapi.json")}
 """The addresses that ask for no token."""
 GUARDED = {
     ("GET", "/v1/models"),
@@ -21,12 +21,9 @@ GUARDED = {
     ("POST", "/v1/chat/completions"),
     ("POST", "/v1/ask"),
     ("GET", "/v1/runs/{id}"),
-    ("GET", "/v1/runs/{id}/events"),
-    ("GET", "/v1/runs/{id}/miss"),
     ("POST", "/v1/rerank"),
     ("POST", "/v2/rerank"),
     ("POST", "/rerank"),
-    ("POST", "/v1/embeddings"),
     ("POST", "/v1/search"),
     ("GET", "/v1/documents"),
     ("POST", "/v1/documents"),

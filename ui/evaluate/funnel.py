@@ -18,7 +18,6 @@ from crag.messages.evaluations import (
     beside_sentence,
     funnel_sentence,
     left_out_sentence,
-    lever_text,
     loss_sentence,
     shown_steps,
     step_sentence,
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 _QUESTION, _LOST, _WHY, _LINES = 200, 120, 780, 3
 """Widths of columns in pixels, and lines of a row: a phone shows question and step, a desktop the reason too."""
 _TITLE = "Where answers are lost"
-_LEVER = "The best lever"
 _SHARES = "How many questions pass each step, of those whose answer has a known place."
 AT_ONCE = 500
 """Questions of one evaluation that are followed without being asked to."""
@@ -110,7 +108,7 @@ def _show(found: Mapping[str, Funnel]) -> None:
 def _slides(found: Mapping[str, Funnel]) -> list[DrawnSlide]:
     """The funnels in one chart, then where answers are lost, step by step, each with its questions and reasons."""
     [first, *more] = found.items()
-    slides = [DrawnSlide(step=_TITLE, says=_SHARES if more else funnel_sentence(first[1], lever=False), charted=True)]
+    slides = [DrawnSlide(step=_TITLE, says=_SHARES if more else funnel_sentence(first[1]), charted=True)]
     for name, funnel in found.items():
         for step in funnel.lost:
             rows = [(each.question, loss_sentence(each)) for each in funnel.losses if each.lost == step]
@@ -118,9 +116,6 @@ def _slides(found: Mapping[str, Funnel]) -> list[DrawnSlide]:
             slides.append(
                 DrawnSlide(step=title, says=step_sentence(step, funnel), picture=list_reasons(rows, "question"))
             )
-        if funnel.lever is not None:
-            title = f"{name}: {_LEVER}" if more else _LEVER
-            slides.append(DrawnSlide(step=title, says=words.sentence(lever_text(funnel))))
     return slides
 
 

@@ -44,7 +44,6 @@ def understood(found: QuestionSet, in_library: Sequence[str]) -> list[str]:
         (sum(bool(each.answers) for each in questions), "with an accepted answer"),
         (sum(bool(each.sources) for each in questions), "with a source"),
         (sum(bool(pages_of(each)) for each in questions), "with a page"),
-        (sum(bool(each.topics) for each in questions), "with topics"),
         (sum(each.unanswerable for each in questions), "known to have no answer"),
     )
     facts = " · ".join(f"**{number:,}** {what}" for number, what in counts if number)
@@ -162,7 +161,7 @@ def _drop(session: Session) -> None:
         type=_ENDINGS,
         max_upload_size=limit,
         key=f"eval-drop-{state().turn}",
-        help="Needs a column question; answer, source, page, topics and labels are optional.",
+        help="Needs a column question; answer, source, page and labels are optional.",
     )
     if file is not None:
         state().turn += 1

@@ -37,7 +37,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Action": ("acted_right", "abstention_right", "abstained"),
     "Evidence and answer": (
         *("right", "evidence_answer", "evidence_page", "evidence_source", "answer_holds", "answer_exact", "answer_f1"),
-        *("faithfulness", "attributed", "unsupported", "topics_covered", "question_covered", "evidence_words"),
+        *("faithfulness", "attributed", "unsupported", "evidence_words"),
     ),
     "Correction": ("rewrite_helped", "rewrites", "searches"),
     "Time and calls": (
@@ -52,7 +52,6 @@ REST: tuple[str, ...] = tuple(key for key in MEASURES if key not in {key for gro
 SHARES: tuple[str, ...] = (
     *("acted_page_recall", "acted_page_reciprocal_rank", "acted_source_recall", "acted_holds", "acted_right"),
     *("abstention_right", "right", "evidence_answer", "answer_holds", "answer_f1", "faithfulness"),
-    *("topics_covered", "question_covered"),
 )
 """Shares of 0..1 of which more is better."""
 

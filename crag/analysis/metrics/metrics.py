@@ -15,9 +15,7 @@ from crag.analysis.questions.matching import (
     asked_scale,
     checkable,
     comparable,
-    coverage,
     holds,
-    topic_coverage,
 )
 from crag.analysis.questions.sets import Question
 from crag.core.errors import CancelledError, CutOffError
@@ -130,9 +128,6 @@ class ResultRow:
     `answer_exact`, `answer_f1` (0..1), `answer_holds`: the answer against the accepted ones; an abstention gives none.
     The first two are the better of the answer's and its `short_answer`'s, where it has one. `unscored`:
     none of the three tells, though an answer is accepted.
-    `question_covered`: the share of the question's content words that the answer takes up, 0..1. It stands in for
-    answer relevance and knows nothing of meaning: 0 for an abstention though an answer is expected.
-    `topics_covered`: the share of expected topics that the answer names, 0..1.
     `abstention_right`: whether the run abstained exactly where its evidence held no accepted answer and was from no
     expected page.
     `rewrite_helped`: of a question whose first retrieval lacked what is sought and was rewritten for the library:
@@ -172,8 +167,6 @@ class ResultRow:
     answer_f1: Annotated[float | None, MEAN] = None
     answer_holds: Annotated[bool | None, MEAN] = None
     unscored: bool = False
-    question_covered: Annotated[float | None, MEAN] = None
-    topics_covered: Annotated[float | None, MEAN] = None
     state: Outcome = ""
     abstained: Annotated[bool | None, MEAN] = None
     abstention_right: Annotated[bool | None, MEAN] = None
@@ -255,8 +248,6 @@ def measure_run(trace: Trace, expected: Question) -> ResultRow:
         answer_f1=max((match.f1 for match in matches), default=None),
         answer_holds=any(match.holds for match in matches) if matches else None,
         unscored=bool(accepted) and not comparable(accepted),
-        question_covered=_question_covered(said, abstained, expected),
-        topics_covered=topic_coverage(said, expected.topics) if answer else None,
         state=trace.outcome,
         abstained=abstained,
         abstention_right=None if abstained is None or not known else abstained != any(known),
@@ -355,14 +346,6 @@ def _action(round: Round | None) -> Action | None:
 
 def _share(held: Sequence[bool]) -> float | None:
     return sum(held) / len(held) if held else None
-
-
-def _question_covered(said: str, abstained: bool | None, expected: Question) -> float | None:
-    if abstained is None:
-        return None
-    if abstained:
-        return 0.0 if expected.answers and not expected.unanswerable else None
-    return coverage(expected.question, said)
 
 
 def _complete(trace: Trace) -> bool:

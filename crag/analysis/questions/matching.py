@@ -160,19 +160,6 @@ def content_stems(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in words)
 
 
-def coverage(wanted: str, text: str) -> float | None:
-    """The share of the content words of `wanted` that stand in `text`, by stems, 0..1; None where it has none."""
-    stems = content_stems(wanted)
-    return len(stems & content_stems(text)) / len(stems) if stems else None
-
-
-def topic_coverage(text: str, topics: Sequence[str]) -> float | None:
-    """The share of topics of which all content words stand in `text`, by stems, 0..1; None where no topic says any."""
-    wanted = [stems for topic in topics if (stems := content_stems(topic))]
-    found = content_stems(text)
-    return sum(stems <= found for stems in wanted) / len(wanted) if wanted else None
-
-
 def _states(text: Sequence[_Token], answer: Sequence[_Token], how: Comparison, polar: bool) -> bool:
     if how == "none" or not text:
         return False

@@ -36,7 +36,7 @@ QUESTION_CHARS = 2_000
 """As long as a question may be that is asked."""
 ID_CHARS = 200
 SET_VALUES = 2_000_000
-"""Answers, sources, pages, topics and labels of a whole set: 20 for each of the most questions."""
+"""Answers, sources, pages and labels of a whole set: 20 for each of the most questions."""
 MOST_NAMES = 50
 """Of columns that are remembered to say how a file was read."""
 UNANSWERABLE = "unanswerable"
@@ -54,7 +54,6 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
         *("files", "file_name", "filename", "source_file", "doc_name", "doc_id", "title"),
     ),
     "pages": ("pages", "page", "expected_page", "expected_pages", "page_number", "page_numbers", "evidence_pages"),
-    "topics": ("topics", "topic", "key_topics", "expected_topics", "keywords"),
     "labels": ("labels", "label", "tags", "tag"),
 }
 """Columns by field: of several, the first that a row fills is taken."""
@@ -82,7 +81,7 @@ class Question:
 
     Sources are names of files, or addresses on the web (see `expected.on_web`). Pages count from 1. With one source
     all pages are its; as many sources as pages belong together in order; else the source of a page is unknown.
-    `topics` are what a full answer speaks of. All but `id` and `question` may be empty, which means not known; a
+    All but `id` and `question` may be empty, which means not known; a
     question known to have no answer carries the label "unanswerable".
     """
 
@@ -91,7 +90,6 @@ class Question:
     answers: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     pages: tuple[int, ...] = ()
-    topics: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
 
     @property
@@ -253,11 +251,11 @@ def _read(name: str, kind: str, rows: Iterable[Row]) -> QuestionSet:
             problems.append(Problem(number, said, kept=True))
         if len(understood) < MOST_NAMES:
             understood.update(dict.fromkeys((field, column) for field, (column, _) in taken.items()))
-        lists = question.answers, question.sources, question.pages, question.topics, question.labels
+        lists = question.answers, question.sources, question.pages, question.labels
         values += sum(map(len, lists))
         if values > SET_VALUES:
             raise InputError(
-                f"{name} holds too much: over {SET_VALUES:,} answers, sources, pages, topics and labels.",
+                f"{name} holds too much: over {SET_VALUES:,} answers, sources, pages and labels.",
                 "Split it into several sets.",
             )
     if not count:
@@ -302,14 +300,14 @@ def _question(taken: Mapping[str, tuple[str, Any]], *, bars: bool) -> Question:
     if not asked:
         raise ValueError("it has no question")
     sources, (_, pages_given) = many("sources"), taken.get("pages", ("", None))
-    answers, topics, labels = (_once(many(field)) for field in ("answers", "topics", "labels"))
+    answers, labels = (_once(many(field)) for field in ("answers", "labels"))
     try:
         pages = pages_in(pages_given)
     except ValueError as error:
         raise ValueError(f"pages: {error}") from error
     if len(sources) != len(pages):
         sources, pages = _once(sources), _once(pages)
-    return Question(id, asked, answers, sources, pages, topics, labels)
+    return Question(id, asked, answers, sources, pages, labels)
 
 
 def _checked(text: str, field: str, limit: int) -> str:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import hashlib
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from html import escape
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.responses import HTMLResponse, JSONResponse
+from starlette.responses import JSONResponse
 
 import crag
 from crag.admin.access import Access
@@ -33,41 +30,8 @@ _ABOUT = (
     "Corrective RAG over one's own documents: retrieval is graded, corrected and cited. A token is for one library, "
     "which is all that its requests see. Errors have the form of OpenAI's."
 )
-_STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem;"
-    "color-scheme:light dark}code,pre{font:14px/1.5 ui-monospace,monospace}pre{overflow-x:auto}"
-    "td{padding:.2rem 1rem .2rem 0;vertical-align:top}"
-)
-_DIGEST = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-_POLICY = (
-    f"default-src 'none'; style-src 'sha256-{_DIGEST}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_CHAT = """curl ADDRESS/v1/chat/completions \\
-  -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\
-  -d '{"model": "crag", "messages": [{"role": "user", "content": "What does the report say of hiring?"}]}'"""
-
 free = APIRouter()
 """What anybody may ask at any time, without a token."""
-
-
-@free.get("/", include_in_schema=False)
-async def front(request: Request) -> Response:
-    """The page: what there is, and a first request. It says nothing of any library."""
-    rows = [
-        f"<tr><td><code>{method.upper()} {path}</code></td><td>{escape(operation['summary'])}</td></tr>"
-        for path, operations in request.app.openapi()["paths"].items()
-        for method, operation in operations.items()
-    ]
-    return HTMLResponse(
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>CRAG Explorer for programs</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body><main>'
-        f"<h1>CRAG Explorer for programs</h1><p>Version {escape(crag.__version__)}. This server answers questions from "
-        "documents, with every retrieval graded, corrected and cited. It speaks the protocol of OpenAI's clients: give "
-        "them this address with <code>/v1</code> behind it, a token as the key, and <code>crag</code> as the model.</p>"
-        f"<table>{''.join(rows)}</table><h2>A first question</h2><pre><code>{escape(_CHAT)}</code></pre>"
-        '<p>All of it for programs: <a href="openapi.json">openapi.json</a></p></main></body></html>',
-        headers={"content-security-policy": _POLICY},
-    )
 
 
 @free.get("/healthz", summary="Whether the server is there")

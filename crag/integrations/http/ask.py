@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any, Literal, TypeVar
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Response
 from pydantic import ConfigDict, Field
 from starlette.responses import StreamingResponse
 
-from crag.analysis.stages.miss import Wanted, explain_miss
 from crag.core import events as ev
 from crag.core.errors import CragError, InputError, NotFoundError
-from crag.core.events import Event
 from crag.core.filters import Scope, narrow_filter
 from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Exchange
-from crag.export.explanations import MissRecord
 from crag.export.records import EventRecord, RunRecord
 from crag.generation.conversation.history import leading_to
 from crag.integrations.calls import Call, in_turn
@@ -192,13 +189,8 @@ async def _events(run: Run) -> AsyncIterator[str]:
     number = 0
     async for event in run.events():
         number += 1
-        yield format_event(number, event)
+        yield format_sse(EventRecord.of(event).model_dump(), event.kind, number)
     yield format_sse(RunRecord.of(run.trace).json_values(), "trace", number + 1)
-
-
-def format_event(number: int, event: Event) -> str:
-    """An event of a run as one of a stream."""
-    return format_sse(EventRecord.of(event).model_dump(), event.kind, number)
 
 
 def _led(call: Call, body: AskRequest, settings: Settings) -> tuple[Settings, list[Exchange]]:
@@ -228,33 +220,3 @@ def _led(call: Call, body: AskRequest, settings: Settings) -> tuple[Settings, li
 def run(id: Id, call: CurrentCall) -> RunRecord:
     """The whole run."""
     return RunRecord.of(call.library.runs.trace(id))
-
-
-@router.get("/v1/runs/{id}/miss", summary="Why a page or sentence is not in the answer")
-@in_turn
-def miss(
-    id: Id,
-    call: CurrentCall,
-    document: Annotated[str, Query(max_length=300, description="The document's name or id.")] = "",
-    page: Annotated[int | None, Query(ge=1, le=1_000_000, description="A page of it, from 1.")] = None,
-    text: Annotated[str, Query(max_length=2_000, description="A sentence, as the document has it.")] = "",
-) -> MissRecord:
-    """How far it came in a stored run, and the smallest change of settings that would have kept it."""
-    wanted = Wanted(document=document, page=page, text=text)
-    return MissRecord.of(explain_miss(call.library, call.library.runs.trace(id), wanted))
-
-
-@router.get("/v1/runs/{id}/events", summary="A stored run, replayed", response_model=None, responses=STREAMED)
-@in_turn
-def events(id: Id, call: CurrentCall, last_event_id: Annotated[str, Header()] = "") -> Response:
-    """Its events as they happened, each under its number, then the whole run; from the one after `Last-Event-ID`."""
-    found = call.library.runs.events(id)
-    seen = int(last_event_id) if last_event_id.isdecimal() and len(last_event_id) < 10 else 0
-    return event_stream(_stream_events(found, seen), failure="error")
-
-
-async def _stream_events(found: Sequence[Event], seen: int) -> AsyncIterator[str]:
-    for number, event in enumerate(found, 1):
-        if number > seen:
-            yield format_event(number, event)
-    yield format_sse(RunRecord.of(Trace.from_events(found)).json_values(), "trace", len(found) + 1)

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Literal
 
-import python_multipart  # noqa: F401 - starlette reads forms with it; a missing package is reported at the start
-from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
-from python_multipart.exceptions import FormParserError
-from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
+import python_multipart  # noqa: F401 - FastAPI reads forms with it; a missing package is reported at the start
+from fastapi import APIRouter, Form, Query, UploadFile
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
 from crag.core.filters import filter_of
@@ -19,10 +16,10 @@ from crag.core.protocols import SearchQuery
 from crag.export.records import HitRecord
 from crag.integrations.calls import Call, in_turn
 from crag.integrations.http.problems import Problem
-from crag.integrations.http.serving import FORM, JSON, CurrentCall, GuardedRoute, Id, RequestModel, UploadRoute
+from crag.integrations.http.serving import CurrentCall, GuardedRoute, Id, RequestModel, UploadRoute
 from crag.pipeline.request import QUESTION_CHARS
 
-PAGE, MOST_A_PAGE, MOST_FILES = 100, 1_000, 100
+PAGE, MOST_A_PAGE = 100, 1_000
 Outcome = Literal["added", "duplicate", "failed"]
 Code = Literal["no_room", "unreadable_document"]
 _STATUSES: dict[Code, int] = {"no_room": 507, "unreadable_document": 422}
@@ -55,27 +52,6 @@ def search(asked: Search, call: CurrentCall) -> Hits:
     where = filter_of(asked.where)
     query = SearchQuery(text=asked.query, where=where, **asked.model_dump(exclude={"query", "where"}))
     return Hits(data=[HitRecord.of(hit) for hit in call.library.find(query)])
-
-
-class NewDocument(RequestModel):
-    """One document in JSON: its `text`, or the bytes of its file in `base64`. Larger files are sent as a form."""
-
-    model_config = ConfigDict(val_json_bytes="base64")
-
-    name: str = Field("document.txt", min_length=1, max_length=500)
-    text: str | None = None
-    base64: bytes | None = None
-    confidence: float = Field(1.0, ge=0, le=1)
-
-    @model_validator(mode="after")
-    def _one(self) -> NewDocument:
-        if (self.text is None) == (self.base64 is None):
-            raise ValueError("give either text or base64")
-        return self
-
-    @property
-    def data(self) -> bytes:
-        return self.base64 if self.base64 is not None else (self.text or "").encode()
 
 
 class DocumentRecord(BaseModel):
@@ -172,42 +148,17 @@ def delete_document(id: Id, call: CurrentCall) -> Deletion:
     return Deletion(id=id)
 
 
-_UPLOAD = {
-    "type": "object",
-    "properties": {
-        "file": {"type": "array", "items": {"type": "string", "contentMediaType": "application/octet-stream"}},
-        "confidence": {"type": "number", "minimum": 0, "maximum": 1},
-    },
-    "required": ["file"],
-}
-_BODIES = {"required": True, "content": {JSON: {"schema": NewDocument.model_json_schema()}, FORM: {"schema": _UPLOAD}}}
-
-
-@uploads.post(
-    "/v1/documents", summary="Add documents", response_model=FileOutcomes, openapi_extra={"requestBody": _BODIES}
-)
-async def add_documents(request: Request, call: CurrentCall) -> Response:
+@uploads.post("/v1/documents", summary="Add documents", response_model=FileOutcomes)
+@in_turn
+def add_documents(
+    call: CurrentCall, file: list[UploadFile], confidence: Annotated[float, Form(ge=0, le=1)] = 1.0
+) -> Response:
     """What came of each file: added, a duplicate of one that is there, or failed and why; 422 where all failed.
 
-    Files come in a form, each in a field of any name, and lie on the disk until they are read; a single one also in
-    JSON.
+    Files come in a form, and lie on the disk until they are read.
     """
-    if not request.headers["content-type"].lower().startswith(FORM):
-        asked = NewDocument.model_validate_json(await request.body())
-        return await call.work(lambda: _add(call, [(asked.name, lambda: asked.data)], asked.confidence))
-    try:
-        async with request.form(max_files=MOST_FILES, max_fields=20) as form:
-            found = [each for _, each in form.multi_items() if isinstance(each, UploadFile)]
-            if not found:
-                raise Problem(422, "invalid_field", "file: the form brings no file.", param="file")
-            confidence = _confidence(form.get("confidence"))
-            files: list[File] = [(each.filename or "document", each.file.read) for each in found]
-            return await call.work(lambda: _add(call, files, confidence))
-    except Problem:
-        raise
-    except (HTTPException, FormParserError) as error:  # older versions of Starlette let the parser's own error through
-        said = error.detail if isinstance(error, HTTPException) else error
-        raise Problem(400, "invalid_form", f"The form can't be read: {said}") from error
+    files: list[File] = [(each.filename or "document", each.file.read) for each in file]
+    return _add(call, files, confidence)
 
 
 def _add(call: Call, files: list[File], confidence: float) -> Response:
@@ -236,13 +187,3 @@ def _outcomes(events: Iterator[Any]) -> Iterator[FileOutcome]:
                     code="no_room" if event.reason == "limit" else "unreadable_document",
                 )
                 yield FileOutcome(name=event.name, attached_to=source, outcome="failed", error=error)
-
-
-def _confidence(given: object) -> float:
-    try:
-        value = float(given) if isinstance(given, str) else 1.0
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise Problem(422, "invalid_field", "confidence: give a number from 0 to 1.", param="confidence")
-    return value

@@ -1,31 +1,27 @@
-"""The models that a request may name, in OpenAI's form, and what the local ones do: order texts, and embed them."""
+"""The models that a request may name, in OpenAI's form, and texts graded and put in order by the evaluator."""
 
 from __future__ import annotations
 
-import base64
 import secrets
-from collections.abc import Iterator
 from typing import Any, Literal
 
-import numpy as np
-from fastapi import APIRouter, Response
+from fastapi import APIRouter
 from pydantic import BaseModel, Field, field_validator
 
 from crag.core.errors import CancelledError
 from crag.core.model_ids import about
-from crag.core.protocols import embed_question
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Grade
 from crag.integrations.calls import Call, in_turn
 from crag.integrations.http.problems import Problem
-from crag.integrations.http.serving import JSON, CurrentCall, GuardedRoute, RequestModel
+from crag.integrations.http.serving import CurrentCall, GuardedRoute, RequestModel
 from crag.pipeline.request import QUESTION_CHARS
 
-CHAT, RERANK, EMBED = "crag", "crag-rerank", "crag-embed"
+CHAT, RERANK = "crag", "crag-rerank"
 DEFAULT_STRATEGY = "balanced"
-_MOST_RANKED, _MOST_EMBEDDED = 1_000, 2_048
+_MOST_RANKED = 1_000
 _TOGETHER = 64
-"""Texts that are graded or embedded between two looks at whether the client is still there."""
+"""Texts that are graded between two looks at whether the client is still there."""
 
 router = APIRouter(route_class=GuardedRoute)
 
@@ -37,7 +33,7 @@ class Model(BaseModel):
     object: Literal["model"] = "model"
     created: Literal[0] = 0
     owned_by: Literal["crag"] = "crag"
-    kind: Literal["chat", "rerank", "embedding"]
+    kind: Literal["chat", "rerank"]
 
 
 class ModelList(BaseModel):
@@ -52,7 +48,7 @@ def strategies() -> dict[str, str]:
 
 def _models() -> list[Model]:
     chats = [Model(id=id, kind="chat") for id in strategies()]
-    return [*chats, Model(id=RERANK, kind="rerank"), Model(id=EMBED, kind="embedding")]
+    return [*chats, Model(id=RERANK, kind="rerank")]
 
 
 def unknown(model: str, kind: str) -> Problem:
@@ -143,84 +139,16 @@ def rerank(asked: Reranking, call: CurrentCall) -> Ranking:
 
 
 def _grade_texts(call: Call, query: str, texts: list[str]) -> list[Grade]:
-    """A grade with a score for each text. Raises Problem 502 where one has none."""
+    """A grade with a score for each text. Raises CancelledError, and Problem 502 where a text has no score."""
     grades: list[Grade] = []
     call.note_keys()
-    for some in _batches(call, texts):
-        grades += call.engine.grade(query, some)
+    for first in range(0, len(texts), _TOGETHER):
+        if call.cancel.is_set():
+            raise CancelledError("It was stopped before all texts were graded.")
+        grades += call.engine.grade(query, texts[first : first + _TOGETHER])
     failed = [(place, grade) for place, grade in enumerate(grades) if grade.score is None]
     if failed:
         place, grade = failed[0]
         said = f"{len(failed)} of {len(texts)} texts could not be graded, the first of them at index {place}: "
         raise Problem(502, "grade_failed", said + about(grade.error, grade.who))
     return grades
-
-
-def _batches(call: Call, texts: list[str]) -> Iterator[list[str]]:
-    """The texts, some at a time, until the request is stopped. Raises CancelledError then."""
-    for first in range(0, len(texts), _TOGETHER):
-        if call.cancel.is_set():
-            raise CancelledError("It was stopped before all texts were done.")
-        yield texts[first : first + _TOGETHER]
-
-
-class EmbeddingRequest(RequestModel):
-    """What is asked. `input_type`, which OpenAI's form does not have: whether the texts are to be found, or to find."""
-
-    model: str = EMBED
-    input: list[str] = Field(min_length=1, max_length=_MOST_EMBEDDED)
-    encoding_format: Literal["float", "base64"] = "float"
-    dimensions: int | None = None
-    input_type: Literal["document", "query", "search_document", "search_query", "passage"] = "document"
-
-    @field_validator("input", mode="before")
-    @classmethod
-    def _texts(cls, given: Any) -> Any:
-        items = [given] if isinstance(given, str) else given
-        if not isinstance(items, list) or any(not isinstance(each, str | int | list) for each in items):
-            raise ValueError("a text or a list of texts is needed")
-        if any(not isinstance(each, str) for each in items):
-            raise ValueError(
-                "send text: numbers of tokens mean nothing to this model (check_embedding_ctx_length=False)"
-            )
-        return items
-
-
-class Embedding(BaseModel):
-    object: Literal["embedding"] = "embedding"
-    index: int
-    embedding: list[float] | str = Field(description="Of length 1; or its numbers, float32, in Base64.")
-
-
-class EmbeddingList(BaseModel):
-    """One vector a text, in order. Nothing is billed, so `usage` counts nothing."""
-
-    object: Literal["list"] = "list"
-    data: list[Embedding]
-    model: str
-    usage: dict[str, int] = {"prompt_tokens": 0, "total_tokens": 0}
-
-
-@router.post("/v1/embeddings", summary="Turn texts into vectors", response_model=EmbeddingList)
-@in_turn
-def embed(asked: EmbeddingRequest, call: CurrentCall) -> Response:
-    """Vectors of the local embedding model."""
-    embedder = call.engine.embedder
-    if asked.model not in (EMBED, embedder.id):
-        raise unknown(asked.model, "embedding")
-    if asked.dimensions not in (None, embedder.dimension):
-        said = f"dimensions: the vectors of this model have {embedder.dimension} numbers, no other count."
-        raise Problem(422, "invalid_field", said, param="dimensions")
-    vectors: list[Any] = []
-    for some in _batches(call, asked.input):
-        if asked.input_type in ("query", "search_query"):
-            found = np.stack([embed_question(embedder, text) for text in some])
-        else:
-            found = embedder.embed(some)
-        if asked.encoding_format == "base64":
-            vectors += [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in found]
-        else:
-            vectors += found.tolist()
-    data = [Embedding(index=place, embedding=vector) for place, vector in enumerate(vectors)]
-    # Written here, in the thread: a million numbers take a while.
-    return Response(EmbeddingList(data=data, model=asked.model).model_dump_json(), media_type=JSON)

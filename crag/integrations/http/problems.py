@@ -52,7 +52,7 @@ _STATUSES: tuple[tuple[type[CragError], int, str, str | None], ...] = (
 )
 """Of an error its status, its code and what the caller can do: None is the error's own remedy. The first that fits."""
 
-_STATUS_OF = {"body": 422, "query": 400, "header": 400, "path": 404}
+_STATUS_OF = {"body": 422, "query": 400, "path": 404}
 """Of a field that can't be used, by where it stands in the request."""
 
 _OF_ROUTES = {

@@ -34,7 +34,7 @@ from crag.integrations.http.problems import Problem, problem_response
 from crag.providers.prices import usable
 from crag.runtime.jobs import WorkQueue
 from crag.runtime.limits import Buckets
-from crag.runtime.slow_clients import RefusedError, bound_body, drop_when_unread
+from crag.runtime.slow_clients import bound_body, drop_when_unread
 from crag.storage.postgres import server_at
 
 _MB = 2**20
@@ -66,22 +66,6 @@ class Limits:
         )
 
 
-class Rates:
-    """A bucket of requests for each caller, filled again within a minute."""
-
-    def __init__(self, rate: int, now: Callable[[], float] = time.monotonic) -> None:
-        self._rate, self._buckets = rate, Buckets(rate, now)
-
-    def take(self, caller: Caller) -> None:
-        """One request of the caller. Raises RefusedError 429 where none is left, and says when there is one again."""
-        if not self._rate:
-            return
-        if (seconds := self._buckets.take(caller.number)) > 0:
-            wait = ceil(seconds)
-            cause, again = f"These were more than {self._rate} requests a minute.", {"Retry-After": str(wait)}
-            raise RefusedError(429, "rate_limit_exceeded", cause, f"Try again in {wait} s.", again)
-
-
 class RequestModel(BaseModel):
     """Base of the bodies of requests. Fields of other makers' forms that mean nothing here are passed over."""
 
@@ -101,7 +85,7 @@ class ServerState:
         callers, config = access.callers, engine.config
         self.engine, self.limits = engine, limits
         self.door = Door(access, Arrivals(engine.teams.audit.note))
-        self.rates = Rates(limits.rate)
+        self.buckets = Buckets(limits.rate)
         self.work = WorkQueue(limits.at_once, limits.waiting, callers)
         self.ready = threading.Event()
         self.health = Health.of(config, server_at(config.storage.database_url))
@@ -263,7 +247,7 @@ class BoundedRequest(Request):
 class GuardedRoute(APIRoute):
     """A route for callers with a token; it looks at all else before the body is read, which FastAPI does first."""
 
-    kinds: tuple[str, ...] = (JSON,)
+    kind = JSON
     """Of bodies."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -278,7 +262,10 @@ class GuardedRoute(APIRoute):
         """The request, its body bounded. Raises Problem."""
         serving: ServerState = request.app.state.serving
         caller = request.state.caller = await serving.door.admit(request.headers.getlist("authorization"))
-        serving.rates.take(caller)
+        rate = serving.limits.rate
+        if rate and (seconds := serving.buckets.take(caller.number)) > 0:
+            said = f"These were more than {rate} requests a minute. Try again in {ceil(seconds)} s."
+            raise Problem(429, "rate_limit_exceeded", said, headers={"Retry-After": str(ceil(seconds))})
         if serving.work.closing:
             raise Problem(503, "ending", "The server is about to end.", headers={"Retry-After": "5"})
         return BoundedRequest(request.scope, self._bound(request)) if request.method == "POST" else request
@@ -287,19 +274,15 @@ class GuardedRoute(APIRoute):
         """What receives the body, as far as it may come. Raises Problem for one of another kind."""
         serving: ServerState = request.app.state.serving
         limits, headers = serving.limits, request.headers
-        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind not in self.kinds:
-            if FORM in self.kinds:
-                said = f"Send a form ({FORM}) with the file, or JSON with text or base64."
-                raise Problem(415, "no_form", said)
-            raise Problem(415, "not_json", f"Send JSON, with the header Content-Type: {JSON}.")
+        if headers.get("content-type", "").partition(";")[0].strip().lower() != self.kind:
+            raise Problem(415, "other_kind", f"Send the body as {self.kind}, and name that in the header Content-Type.")
         if headers.get("content-encoding", "identity").lower() != "identity":
             raise Problem(415, "encoded", "Send the body as it is, without Content-Encoding.")
-        most = limits.upload_bytes if kind == FORM else limits.json_bytes
+        most = limits.upload_bytes if self.kind == FORM else limits.json_bytes
         return bound_body(request.receive, headers.getlist("content-length"), most)
 
 
 class UploadRoute(GuardedRoute):
-    """A route whose body may be a form, too."""
+    """A route whose body is a form."""
 
-    kinds = (JSON, FORM)
+    kind = FORM

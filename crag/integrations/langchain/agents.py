@@ -27,7 +27,7 @@ from crag.export.markdown import Harmless, closing
 from crag.export.records import RunRecord
 from crag.generation.conversation.history import ANSWER_CHARS, exchanges_of
 from crag.integrations.langchain.evidence import FAILED, context, correction
-from crag.integrations.langchain.runs import AgentRuns, Ended, Searched, Workspace
+from crag.integrations.langchain.runs import AgentRuns, Ended, Searched, Workspace, arun, run
 from crag.integrations.langchain.state import CragState, Injected
 from crag.messages.answers import STATES
 from crag.messages.wording import outcome_sentence
@@ -77,7 +77,7 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
     `Retriever`, a LangChain store or retriever, or a function of state and runtime that gives one, which is then what
     keeps tenants apart. `client` names the agent in the history.
 
-    The evidence stands in the `system` message of that call, or behind the last `human` one, and never in the history.
+    The evidence stands in the system message of that call, and never in the history.
     How the run ended is in the state as `crag`: see `Correction`. A message is looked up once, however often the agent
     comes back from its tools to the model; a turn has at most `max_runs` runs.
 
@@ -96,13 +96,12 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
         *,
         retriever: Searched | Callable[[Any, Any], Searched] | None = None,
         on_error: Literal["tell", "raise"] = "tell",
-        tell_in: Literal["system", "human"] = "system",
         max_runs: int = 8,
         client: str = "",
     ) -> None:
         super().__init__()
         self._runs = AgentRuns(engine, strategy, workspace, settings, retriever, "evidence", client)
-        self._raises, self._tell_in, self._max_runs = on_error == "raise", tell_in, max_runs
+        self._raises, self._max_runs = on_error == "raise", max_runs
 
     def before_model(self, state: CragState, runtime: Runtime[Any]) -> Update | None:
         """Looks up the last human message, unless this turn has done so. Raises CragError where that is wanted."""
@@ -110,7 +109,7 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
         if not isinstance(due, _Due):
             return due
         ended = self._runs.stored(due.made, due.request)
-        return self._found(ended or self._runs.run(due.request), due)
+        return self._found(ended or run(self._runs.engine, due.request), due)
 
     async def abefore_model(self, state: CragState, runtime: Runtime[Any]) -> Update | None:
         """As `before_model`. Who cancels the agent stops the run, which is stored as stopped."""
@@ -118,7 +117,7 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
         if not isinstance(due, _Due):
             return due
         ended = await asyncio.to_thread(self._runs.stored, due.made, due.request) if due.made else None
-        return self._found(ended or await self._runs.arun(due.request), due)
+        return self._found(ended or await arun(self._runs.engine, due.request), due)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -176,26 +175,16 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
         injected = cast(CragState, request.state).get("crag_injected")
         if not injected:
             return request
-        at = last_question(request.messages) if self._tell_in == "human" else None
-        if at is None:
-            system = request.system_message or SystemMessage("")
-            return request.override(system_message=_with(system, injected.text))
-        messages = list(request.messages)
-        messages[at] = _with(messages[at], injected.text)
-        return request.override(messages=messages)
+        system = request.system_message or SystemMessage("")
+        more = [*system.content, {"type": "text", "text": injected.text}] if isinstance(system.content, list) else None
+        content = more or f"{system.content}\n\n{injected.text}".strip()
+        return request.override(system_message=system.model_copy(update={"content": content}))
 
 
 def _key(message: AnyMessage, request: RunRequest) -> str:
     """Of a message in a workspace: what is looked up once."""
     said = "\n".join([str(request.workspace), message.id or "", request.question])
     return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:32]
-
-
-def _with(message: Any, text: str) -> Any:
-    """A copy of a message with more text behind its own, in whichever form its content has."""
-    if isinstance(message.content, str):
-        return message.model_copy(update={"content": f"{message.content}\n\n{text}".strip()})
-    return message.model_copy(update={"content": [*message.content, {"type": "text", "text": text}]})
 
 
 DESCRIPTION = """\
@@ -241,13 +230,13 @@ def crag_tool(
     # LangChain gives `runtime` where the tool works in an agent.
     def ask(question: str, runtime: ToolRuntime = None) -> tuple[str, dict[str, Any]]:  # type: ignore[assignment]
         try:
-            return _result(runs.run(runs.request(question, _state(runtime, name, max_calls), runtime)))
+            return _result(run(engine, runs.request(question, _state(runtime, name, max_calls), runtime)))
         except CragError as error:
             raise ToolException(str(error)) from error
 
     async def aask(question: str, runtime: ToolRuntime = None) -> tuple[str, dict[str, Any]]:  # type: ignore[assignment]
         try:
-            return _result(await runs.arun(runs.request(question, _state(runtime, name, max_calls), runtime)))
+            return _result(await arun(engine, runs.request(question, _state(runtime, name, max_calls), runtime)))
         except CragError as error:
             raise ToolException(str(error)) from error
 

@@ -7,7 +7,7 @@ from crag.core.trace import Trace
 from crag.core.types import Action, Chunk
 from crag.generation.citations import usable_of
 from crag.generation.places import Place, group_strips
-from crag.integrations.langchain.state import Correction, Problem, Score, Source
+from crag.integrations.langchain.state import Correction, Problem, Source
 from crag.messages.wording import failure_sentence, outcome_sentence
 from crag.text.guard import UNTRUSTED
 
@@ -67,7 +67,6 @@ def correction(trace: Trace, key: str, error: CragError | None) -> Correction:
         "upper": decision.upper if decision else None,
         "lower": decision.lower if decision else None,
         "sentence": outcome_sentence(trace),
-        "scores": _scores(trace),
         "sources": [] if error else sources_of(trace),
         "failures": [failure_sentence(each) for each in trace.failures if not each.fatal],
         "problem": problem_of(error) if error else None,
@@ -101,18 +100,3 @@ def _describe(number: int, place: Place) -> Source:
         "source_id": cited.source_id,
         "strip_id": cited.strip_id,
     }
-
-
-def _scores(trace: Trace) -> list[Score]:
-    if trace.round is None:
-        return []
-    grades = trace.round.grades
-    return [
-        {
-            "id": found.chunk.id,
-            "source": found.chunk.source,
-            "page": found.chunk.page,
-            "score": grades[found.chunk.id].score if found.chunk.id in grades else None,
-        }
-        for found in trace.round.chunks
-    ]

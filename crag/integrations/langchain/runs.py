@@ -1,9 +1,9 @@
-"""One run for LangChain, over the library or anybody's store; the retrieval as a retriever and as a compressor."""
+"""One run for LangChain, over the library or anybody's store; the retrieval as a retriever."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,19 +14,18 @@ from langchain_core.callbacks import (
     CallbackManagerForRetrieverRun,
     Callbacks,
 )
-from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
-from pydantic import BaseModel, ConfigDict, PrivateAttr, field_validator
+from pydantic import ConfigDict, field_validator
 
 from crag.core.errors import CragError, InputError, QuestionError, RetrieverError, SettingsError
 from crag.core.protocols import Retriever, RunRequest, embed_question
 from crag.core.settings import Settings
-from crag.core.strategies import strategy
 from crag.core.strategies import strategy as strategy_named
 from crag.core.trace import Trace
-from crag.core.types import Chunk, OutputMode, RetrievedChunk
+from crag.core.types import OutputMode, RetrievedChunk
 from crag.engine import Engine
 from crag.integrations.langchain.documents import as_chunks, confidence_of, documents_of
 from crag.runtime.jobs import follow_run
@@ -62,7 +61,7 @@ CANDIDATES = 4
 class StoreRetriever:
     """A retriever of LangChain as a run's `Retriever`. As thread-safe as that is. Made by `retriever_of`.
 
-    `callbacks` hear of its searches as of any retriever's; `met` hears of each Document by its chunk's id.
+    `callbacks` hear of its searches as of any retriever's; `met` gets each Document by its chunk's id.
     """
 
     retriever: BaseRetriever
@@ -81,7 +80,8 @@ class StoreRetriever:
         kept = (trusted or list(found))[:k]
         for chunk, document in kept:
             self.met(chunk.id, document)
-        return hits_of(chunk for chunk, _ in kept)
+        # The similarity is the place alone: the scores of some stores are distances.
+        return [RetrievedChunk(chunk=chunk, rank=at, similarity=1 / at) for at, (chunk, _) in enumerate(kept, 1)]
 
     def _documents(self, query: str, k: int) -> list[Document]:
         """What it finds. How many is its own affair where it says so, or is no vector store's."""
@@ -105,61 +105,26 @@ class StoreRetriever:
 
 
 def retriever_of(
-    source: VectorStore | BaseRetriever,
-    *,
-    search_type: Literal["similarity", "mmr", "similarity_score_threshold"] = "similarity",
-    search_kwargs: Mapping[str, Any] | None = None,
-    min_confidence: float = 0.0,
-    first_page: Literal[0, 1] = 0,
-    callbacks: Callbacks = None,
+    source: VectorStore | BaseRetriever, *, min_confidence: float = 0.0, first_page: Literal[0, 1] = 0
 ) -> StoreRetriever:
     """A vector store or retriever of LangChain for `RunRequest(retriever=…)`: retrieved there, corrected here.
 
-    `search_type` and `search_kwargs` as in `VectorStore.as_retriever`: a tenant's filter goes there, in the store's own
-    words; without a `k` there, a run's strategy says how many. What is trusted less than `min_confidence` by its
-    metadata (`confidence`, 0..1; 1 where they say none) is left out unless all is. `first_page`: how the metadata count
-    pages; LangChain's readers of PDF begin at 0. Raises SettingsError for anything else than a store or retriever, and
-    for arguments that it does not take.
+    A tenant's filter, another search type and the like go into `VectorStore.as_retriever`, whose result is taken, too;
+    without a `k` there, a run's strategy says how many. What is trusted less than `min_confidence` by its metadata
+    (`confidence`, 0..1; 1 where they say none) is left out unless all is. `first_page`: how the metadata count pages;
+    LangChain's readers of PDF begin at 0. Raises SettingsError for anything else than a store or retriever.
     """
-    given = dict(search_kwargs or {})
     if not 0 <= min_confidence <= 1:
         raise SettingsError(f"A confidence lies in 0..1, not {min_confidence}.")
     if first_page not in (0, 1):
         raise SettingsError(f"A first page has the number 0 or 1, not {first_page!r}.")
-    return StoreRetriever(
-        retriever=_retriever(source, search_type, given),
-        min_confidence=min_confidence,
-        first_page=first_page,
-        callbacks=callbacks,
-    )
-
-
-def hits_of(chunks: Iterable[Chunk]) -> list[RetrievedChunk]:
-    """Chunks as a search gives them. The similarity is the place alone: stores' scores are distances here and there."""
-    return [RetrievedChunk(chunk=chunk, rank=rank, similarity=1 / rank) for rank, chunk in enumerate(chunks, start=1)]
-
-
-def _retriever(source: object, search_type: str, given: dict[str, Any]) -> BaseRetriever:
-    if isinstance(source, VectorStore):
-        try:
-            return source.as_retriever(search_type=search_type, search_kwargs=given)
-        except ValueError as error:
-            raise SettingsError(
-                f"{type(source).__name__} does not take these search arguments.",
-                "Give a search_type of LangChain, and the search_kwargs that it needs.",
-            ) from error
-    if isinstance(source, VectorStoreRetriever):
-        return source.model_copy(update={"search_kwargs": {**source.search_kwargs, **given}}) if given else source
-    if isinstance(source, BaseRetriever):
-        if given:
-            raise SettingsError(
-                f"{type(source).__name__} takes no search arguments here.", "Give them when you make it."
-            )
-        return source
-    raise SettingsError(
-        f"{type(source).__name__} is no vector store or retriever of LangChain.",
-        "Give a VectorStore or a BaseRetriever.",
-    )
+    searched = source.as_retriever() if isinstance(source, VectorStore) else source
+    if not isinstance(searched, BaseRetriever):
+        raise SettingsError(
+            f"{type(source).__name__} is no vector store or retriever of LangChain.",
+            "Give a VectorStore or a BaseRetriever.",
+        )
+    return StoreRetriever(retriever=searched, min_confidence=min_confidence, first_page=first_page)
 
 
 Workspace = str | Path | Callable[[Any, Any], str | Path]
@@ -196,51 +161,6 @@ async def arun(engine: Engine, request: RunRequest) -> Ended:
     return ended
 
 
-class Asking(BaseModel):
-    """How runs are made: the fields that the retriever and the compressor share."""
-
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
-
-    engine: Engine
-    strategy: str = "balanced"
-    workspace: str | Path = "default"
-    settings: Settings | None = None
-    whole: bool = False
-    client: str = ""
-
-    def _request(self, question: object, **changes: Any) -> RunRequest:
-        """The run that retrieves for a question. Raises QuestionError for anything but a text."""
-        if not isinstance(question, str):
-            raise QuestionError(f"The question is no text but of type {type(question).__name__}.")
-        made = RunRequest(question, self.strategy, self.workspace, self.settings, wanted="evidence", via="agent")
-        return replace(made, client=self.client, **changes)
-
-
-class _Observed(BaseRetriever):
-    """A run of an agent as callbacks and traces hear of it: by its name, with its documents."""
-
-    name: str | None = "crag"
-    engine: Any
-    request: Any
-    _ended: Ended | None = PrivateAttr(None)
-
-    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        self._ended = run(self.engine, self.request)
-        return self._ended.documents()
-
-    async def _aget_relevant_documents(
-        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun
-    ) -> list[Document]:
-        self._ended = await arun(self.engine, self.request)
-        return self._ended.documents()
-
-    def after(self, error: CragError | None = None) -> Ended:
-        """The run that is over. Raises the error where there was no run."""
-        if self._ended is None:
-            raise error or CragError("There was no run.")
-        return self._ended
-
-
 class AgentRuns:
     """Runs the engine for an agent. `wanted` says what a run ends with; `client` is the agent's own name.
 
@@ -260,7 +180,7 @@ class AgentRuns:
         given = settings if isinstance(settings, Settings) else strategy_named(strategy).settings
         if settings is not None and not isinstance(settings, Settings):
             given = given.changed(**settings)
-        self._engine, self._workspace, self._retriever = engine, workspace, retriever
+        self.engine, self._workspace, self._retriever = engine, workspace, retriever
         self._request = RunRequest("", strategy, settings=given, wanted=wanted, via="agent", client=client)
 
     @property
@@ -279,35 +199,17 @@ class AgentRuns:
             given = retriever_of(given, min_confidence=self._request.effective_settings.min_confidence)
         return replace(self._request, question=question, workspace=workspace, retriever=given)
 
-    def run(self, request: RunRequest) -> Ended:
-        """The whole run. Its documents are a retriever's result in the caller's callbacks."""
-        observed = _Observed(engine=self._engine, request=request)
-        try:
-            observed.invoke(request.question)
-        except CragError as error:
-            return observed.after(error)
-        return observed.after()
-
-    async def arun(self, request: RunRequest) -> Ended:
-        """The same in a thread. Cancelling this stops the run, which is stored as stopped."""
-        observed = _Observed(engine=self._engine, request=request)
-        try:
-            await observed.ainvoke(request.question)
-        except CragError as error:
-            return observed.after(error)
-        return observed.after()
-
     def stored(self, run_id: str, request: RunRequest) -> Ended | None:
         """An earlier run, as the workspace of the request stored it; None of no id, and where it did not."""
         if not run_id:
             return None
         try:
-            return Ended(self._engine.library(request.workspace).runs.trace(run_id))
+            return Ended(self.engine.library(request.workspace).runs.trace(run_id))
         except CragError:  # deleted, or unreadable: it can be made again
             return None
 
 
-class CragRetriever(Asking, BaseRetriever):
+class CragRetriever(BaseRetriever):
     """Documents that were retrieved, graded and, where they fell short, corrected; each cut down to what answers.
 
     `strategy` and `settings` as in `Engine.ask`. The library of `workspace` is searched, or `source`: any vector store
@@ -321,6 +223,14 @@ class CragRetriever(Asking, BaseRetriever):
     `document_id`, `chunk_id`, `strips` (start, end, score) and `rects`. Raises the CragError that ended the run.
     """
 
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+
+    engine: Engine
+    strategy: str = "balanced"
+    workspace: str | Path = "default"
+    settings: Settings | None = None
+    whole: bool = False
+    client: str = ""
     source: Any = None
 
     @field_validator("source")
@@ -350,64 +260,11 @@ class CragRetriever(Asking, BaseRetriever):
 
         `originals` gets each Document of the source by its chunk's id.
         """
-        request, source = self._request(query), self.source
+        if not isinstance(query, str):
+            raise QuestionError(f"The question is no text but of type {type(query).__name__}.")
+        request = RunRequest(query, self.strategy, self.workspace, self.settings, wanted="evidence", via="agent")
+        source = self.source
         if isinstance(source, StoreRetriever):
             least = max(source.min_confidence, request.effective_settings.min_confidence)
-            heard = source.callbacks or callbacks
-            source = replace(source, min_confidence=least, callbacks=heard, met=originals.setdefault)
-        return replace(request, retriever=source)
-
-
-Found = Mapping[str, tuple[Chunk, Document]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """Chunks that were found already: all of them, whatever is asked and however many."""
-
-    found: Found
-
-    def search(self, query: str, k: int) -> list[RetrievedChunk]:
-        return hits_of(chunk for chunk, _ in self.found.values())
-
-
-class CragCompressor(Asking, BaseDocumentCompressor):
-    """Of the Documents that a retriever found, those that answer, each cut down to the sentences that do.
-
-    They are graded and refined as `strategy` (or `settings` in its place) says, without its corrective loops and
-    without the web: what was found is given. After INCORRECT none is left, and after any other action none that is
-    INCORRECT by its own score. What comes back keeps its id and its metadata, and gets those that `CragRetriever`
-    gives; `whole` keeps the texts whole. The judgement is a run, stored in `workspace`, where the app shows it.
-    Documents without words, and the second of two with one id, are left out. `first_page`: the number that their
-    metadata give a first page. Raises the CragError that ended the run.
-    """
-
-    first_page: Literal[0, 1] = 0
-
-    def compress_documents(
-        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
-    ) -> Sequence[Document]:
-        """Documents that answer `query`, in the order in which they were given."""
-        found = as_chunks(documents, self.first_page)
-        return self._passing(run(self.engine, self._grading(query, found)), found) if found else []
-
-    async def acompress_documents(
-        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
-    ) -> Sequence[Document]:
-        """The same for a coroutine: cancelling it stops the run."""
-        found = as_chunks(documents, self.first_page)
-        return self._passing(await arun(self.engine, self._grading(query, found)), found) if found else []
-
-    def _grading(self, query: str, found: Found) -> RunRequest:
-        settings = self.settings or strategy(self.strategy).settings
-        given = settings.changed(loop_on=(), max_rewrites=0, web_on=(), lookup_reach=0)
-        return self._request(query, settings=given, retriever=_Given(found))
-
-    def _passing(self, ended: Ended, found: Found) -> list[Document]:
-        """What the run keeps, without the Documents whose own score is INCORRECT; where that was doubted, with them."""
-        originals = {id: document for id, (_, document) in found.items()}
-        decision, kept = ended.trace.decision, ended.documents(originals, whole=self.whole)
-        if decision is None or decision.doubt > 0:
-            return kept
-        scores = [document.metadata["score"] for document in kept]
-        return [each for each, score in zip(kept, scores, strict=True) if score is None or score >= decision.lower]
+            source = replace(source, min_confidence=least, callbacks=callbacks, met=originals.setdefault)
+        return replace(request, client=self.client, retriever=source)

@@ -12,15 +12,6 @@ from crag.core.errors import Reason
 from crag.core.types import Origin
 
 
-class Score(TypedDict):
-    """A retrieved chunk and its relevance, 0..1; None where it was not graded, or its grade failed."""
-
-    id: str
-    source: str
-    page: int | None
-    score: float | None
-
-
 class Source(TypedDict):
     """What the model was shown under `number`: of which chunk or web page, and where a person finds it.
 
@@ -66,7 +57,6 @@ class Correction(TypedDict):
     upper: float | None
     lower: float | None
     sentence: str
-    scores: list[Score]
     sources: list[Source]
     failures: list[str]
     problem: Problem | None

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import aclosing
 from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from mcp.types import CallToolResult
 from pydantic import Field
 
 from crag.analysis.stages.miss import Wanted, explain_miss
@@ -17,14 +16,11 @@ from crag.core.errors import CancelledError, CragError
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Grade, RetrievedChunk, Step, Strip
 from crag.export.explanations import MissRecord
-from crag.export.markdown import turn
 from crag.export.records import StripRecord, describe_grade, describe_hit, describe_outcome
 from crag.generation.conversation.history import leading_to
-from crag.generation.places import group_strips
 from crag.integrations.calls import in_turn
 from crag.integrations.mcp.library import Names, Tags, Where
 from crag.integrations.mcp.request import (
-    DATA,
     AskResult,
     Cited,
     CurrentCall,
@@ -32,14 +28,11 @@ from crag.integrations.mcp.request import (
     Graded,
     document_uri,
     line,
-    reply,
-    run_uri,
 )
 from crag.messages.answers import brief_text, conflict_sentences, standing_text
-from crag.messages.explanations import change_sentence, fate_text, miss_sentence, missing_sentence
-from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence
+from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence
 from crag.pipeline.request import QUESTION_CHARS
-from crag.text.guard import fence_text, quote_for_model
+from crag.text.guard import quote_for_model
 
 _STEPS: dict[Step, str] = {
     "contextualize": "Puts the question in its context.",
@@ -80,7 +73,7 @@ async def ask(
     documents: Names = (),
     tags: Tags = (),
     where: Where = {},  # noqa: B006 - never changed
-) -> Annotated[CallToolResult, AskResult]:
+) -> AskResult:
     """Answers a question from the documents, with citations. Passages are retrieved and graded; by the grades the run
     answers (CORRECT), refines and adds to them (AMBIGUOUS), or looks elsewhere (INCORRECT); every sentence is checked
     against its citations. Says so if the documents hold no answer. Takes some seconds; reports its steps as progress.
@@ -103,11 +96,10 @@ async def ask(
             if sentence := _progress(event, trace):
                 await call.report(sentence)
     if trace.cancelled:
-        raise CancelledError("The run was stopped.", f"Its record until then: {run_uri(trace.run_id)}")
+        raise CancelledError("The run was stopped.", f"What it found until then is stored as run {trace.run_id}.")
     if trace.failure:
         raise CragError(failure_sentence(trace.failure), trace.failure.remedy)
-    result = _result(trace)
-    return reply(_format_run(trace, result), result)
+    return _result(trace)
 
 
 def _progress(event: ev.Event, trace: Trace) -> str:
@@ -134,13 +126,12 @@ def _result(trace: Trace) -> AskResult:
     answer, last = trace.answer, trace.round
     return AskResult(
         **describe_outcome(trace) | {"standing": quote_for_model(standing_text(trace))},
-        uri=run_uri(trace.run_id),
         answer=quote_for_model(answer.text) if answer else None,
-        short_answer=brief_text(answer) or None if answer else None,
+        short_answer=quote_for_model(brief_text(answer)) or None if answer else None,
         citations=[_cited(each, trace) for each in answer.citations] if answer else [],
         evidence=[_evidence(each, trace) for each in trace.kept()] if trace.wanted == "evidence" else [],
         chunks=[_graded(each, last.grades.get(each.chunk.id)) for each in last.chunks] if last else [],
-        conflicts=conflict_sentences(answer) if answer else [],
+        conflicts=[*map(quote_for_model, conflict_sentences(answer))] if answer else [],
         unsupported=[quote_for_model(check.sentence) for check in trace.checks if check.supported is False],
         failures=[line(f"{failure_sentence(each)} {instead_sentence(each)}") for each in trace.failures],
     )
@@ -171,60 +162,22 @@ def _page_uri(source_id: str, trace: Trace) -> str | None:
     return document_uri(found.document_id, found.page) if isinstance(found, Chunk) else None
 
 
-def _format_run(trace: Trace, result: AskResult) -> str:
-    """The run for a model: action, answer with footnotes, what went wrong, where its record is."""
-    parts = [f"Action: {result.action or 'none, nothing was graded'}.", DATA]
-    if trace.wanted == "evidence":
-        parts.append(line(outcome_sentence(trace)))
-        places = group_strips(trace.kept(), trace.sources)
-        parts += [each.fenced(number=at, origin=each.best.origin) for at, each in enumerate(places, 1)]
-        if not result.evidence:
-            parts.append("Nothing found is good enough to answer from: say that you don't know.")
-    elif trace.answer:
-        parts.append(fence_text("answer", turn(trace)))
-        if trace.answer.abstained:
-            parts.append("The sources hold no answer. Say so.")
-    if result.failures:
-        parts.append("\n".join(["What went wrong on the way:", *(f"- {each}" for each in result.failures)]))
-    return "\n\n".join([*parts, f"The whole run: {result.uri}"])
-
-
-SHOWN = 5
-"""Chunks that the text lists; the record has more."""
-
-
 @in_turn
 def explain(
     call: CurrentCall,
-    run: Annotated[str, Field(min_length=1, max_length=200, description="The run_id or uri of an answer of ask.")],
+    run: Annotated[str, Field(min_length=1, max_length=200, description="The run_id of an answer of ask.")],
     document: Annotated[str, Field(max_length=300, description="A document, by its name or id.")] = "",
     page: Annotated[int | None, Field(ge=1, le=1_000_000, description="A page of the document, from 1.")] = None,
     text: Annotated[
         str, Field(max_length=2_000, description="A sentence as the document has it, five words or more.")
     ] = "",
-) -> Annotated[CallToolResult, MissRecord]:
+) -> MissRecord:
     """Says why a page or sentence is not in the answer of a stored run: where it was lost between search and answer,
     and the smallest change of settings that would have kept it. Give document and page, or text, or all. Asks no model
     and changes nothing."""
     library = call.library
     wanted = Wanted(document=line(document), page=page, text=text)
-    miss = explain_miss(library, library.runs.trace(line(run).removeprefix(run_uri(""))), wanted)
-    record = _safe(MissRecord.of(miss))
-    said = [miss_sentence(miss), change_sentence(miss), missing_sentence(miss) if miss.fates else ""]
-    chunks = [
-        f"- {safe.source}, {safe.place or f'page {safe.page}'}: {fate_text(fate)}"
-        for safe, fate in zip(record.fates[:SHOWN], miss.fates, strict=False)
-    ]
-    return reply("\n".join(filter(None, [*map(line, said), *chunks])), record)
-
-
-def _safe(record: MissRecord) -> MissRecord:
-    """With the names of documents as single lines, which a model may read."""
-    fates = tuple(
-        fate.model_copy(update={"source": line(fate.source), "place": line(fate.place)}) for fate in record.fates
-    )
-    changed: dict[str, Any] = {
-        "document": line(record.document) if record.document is not None else None,
-        "fates": fates,
-    }
-    return record.model_copy(update=changed)
+    record = MissRecord.of(explain_miss(library, library.runs.trace(line(run)), wanted))
+    fates = (each.model_copy(update={"source": line(each.source), "place": line(each.place)}) for each in record.fates)
+    name = line(record.document) if record.document is not None else None
+    return record.model_copy(update={"document": name, "fates": tuple(fates)})

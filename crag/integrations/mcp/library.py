@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
-from mcp.types import CallToolResult
 from pydantic import Field
 
 from crag.core.documents import Chunk, Document
-from crag.core.errors import CancelledError, CragError, DocumentError, InputError, LimitError, NotFoundError
+from crag.core.errors import CancelledError, CragError, InputError, LimitError, NotFoundError
 from crag.core.filters import filter_of
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, IngestEnd, IngestEvent, IngestStep
 from crag.core.metadata import Fields, fields_of, tags_of
@@ -23,7 +20,7 @@ from crag.core.model_ids import about
 from crag.core.protocols import SearchQuery
 from crag.core.strategies import strategy
 from crag.core.types import RetrievedChunk
-from crag.export.records import RunRecord, describe_hit
+from crag.export.records import describe_hit
 from crag.ingest.files import ENDINGS
 from crag.integrations.calls import in_turn
 from crag.integrations.mcp.request import (
@@ -43,14 +40,12 @@ from crag.integrations.mcp.request import (
     document_uri,
     find_named,
     line,
-    reply,
     take_call,
 )
 from crag.messages.documents import step_text
-from crag.messages.wording import recognised_text, web_origin
 from crag.pipeline.request import QUESTION_CHARS, check_question
 from crag.text.formats import count
-from crag.text.guard import detect_injection, fence, fence_text, mask_injection, quote_for_model
+from crag.text.guard import detect_injection, fence_text, mask_injection, quote_for_model
 
 TEXTS, TEXT_CHARS = 64, 20_000
 """The most texts that one call grades, and the longest of them."""
@@ -86,19 +81,13 @@ def search(
     documents: Names = (),
     tags: Tags = (),
     where: Where = {},  # noqa: B006 - never changed
-) -> Annotated[CallToolResult, SearchResult]:
+) -> SearchResult:
     """Finds the passages of the documents nearest to a question, each with its document, page and similarity. Nothing
     is graded and nothing answered: to have a question answered, use ask."""
     question = check_question(question)
     settings = strategy(call.config.strategy).settings
     query = replace(SearchQuery.under(settings, question, k, mode), where=call.filter(where, documents, tags))
-    hits = call.library.find(query)
-    passages = [_passage(hit) for hit in hits]
-    text = "No passage was found."
-    if hits:
-        heading = f"{count(len(hits), 'passage')}, best first. Similarity ranks them and is no grade. {DATA}"
-        text = "\n\n".join([heading, *map(_format_passage, hits, passages)])
-    return reply(text, SearchResult(question=question, passages=passages))
+    return SearchResult(question=question, passages=[_passage(hit) for hit in call.library.find(query)])
 
 
 def _passage(hit: RetrievedChunk) -> Passage:
@@ -115,24 +104,6 @@ def _passage(hit: RetrievedChunk) -> Passage:
     )
 
 
-def _format_passage(hit: RetrievedChunk, passage: Passage) -> str:
-    """The passage between tags, headed by its source."""
-    notes = [
-        f"similarity {passage.similarity:.3f}",
-        recognised_text(passage.recognised),
-        web_origin(hit.chunk.from_web),
-        f"{count(passage.untrusted, 'place')} that speaks to a language model" if passage.untrusted else "",
-        passage.uri,
-    ]
-    where = passage.place or f"page {passage.page}"
-    heading = f"{passage.source}, {where} ({'; '.join(filter(None, notes))})\n"
-    spans = [
-        replace(span, start=span.start + len(heading), end=span.end + len(heading))
-        for span in detect_injection(hit.chunk.text)
-    ]
-    return fence_text("passage", heading + hit.chunk.text, spans, number=passage.rank)
-
-
 @in_turn
 def grade(
     call: CurrentCall,
@@ -143,7 +114,7 @@ def grade(
         tuple[Annotated[str, Field(min_length=1, max_length=TEXT_CHARS)], ...],
         Field(min_length=1, max_length=TEXTS, description="The texts to grade, in any order."),
     ],
-) -> Annotated[CallToolResult, GradeResult]:
+) -> GradeResult:
     """Scores how likely each text answers a question, 0 to 1, calibrated: of texts scored 0.8 about 80 % do. Uses no
     document."""
     question = check_question(question)
@@ -158,12 +129,7 @@ def grade(
         )
         for index, each in enumerate(call.engine.grade(question, texts))
     ]
-    lines = [
-        f"{each.index}: not graded: {each.error}" if each.score is None else f"{each.index}: {each.score:.3f}"
-        for each in grades
-    ]
-    heading = "How likely each text answers the question, 0 to 1, by its place in the list, from 0:"
-    return reply("\n".join([heading, *lines]), GradeResult(question=question, grades=grades))
+    return GradeResult(question=question, grades=grades)
 
 
 @in_turn
@@ -176,7 +142,7 @@ def documents(
         int, Field(ge=0, le=10_000_000, description="How many to skip: next_offset of the page before.")
     ] = 0,
     limit: Annotated[int, Field(ge=1, le=200, description="How many at most.")] = PAGE,
-) -> Annotated[CallToolResult, DocumentList]:
+) -> DocumentList:
     """Lists the documents with their fields, a page at a time; filters by words, tag or fields."""
     filter, words = filter_of(where), containing.casefold().split()
     stored = call.library.documents
@@ -189,19 +155,20 @@ def documents(
         and all(word in f"{each.name} {each.title}".casefold() for word in words)
         and (not tag or tag.casefold() in map(str.casefold, tags_of(fields)))
     ]
-    page, end = [_listed(*each) for each in found[offset : offset + limit]], min(offset + limit, len(found))
-    more = end < len(found)
-    record = DocumentList(total=len(found), documents=page, next_offset=end if more else None)
-    if not page:
-        return reply(f"No document here; {len(found)} match.", record)
-    rows = "\n".join(f"{each.name} · {each.title} · {count(each.pages, 'page')} · id {each.id[:12]}" for each in page)
-    heading = f"Documents {offset + 1} to {end} of {len(found)}. {DATA}"
-    return reply("\n\n".join([heading, fence("documents", rows), *([f"More: offset {end}."] if more else [])]), record)
+    page, end = [_listed(*each) for each in found[offset : offset + limit]], offset + limit
+    return DocumentList(total=len(found), documents=page, next_offset=end if end < len(found) else None)
 
 
 def _listed(document: Document, fields: Fields) -> Listed:
-    described = describe_document(document)
-    return Listed.model_validate({**described, "fields": {**fields, "title": described["title"]}})
+    described, quoted = describe_document(document), {name: _quote(value) for name, value in fields.items()}
+    return Listed.model_validate({**described, "fields": {**quoted, "title": described["title"]}})
+
+
+def _quote(value: Any) -> Any:
+    """A field's value with its texts as a model may read them: an author or a tag may be written by anybody."""
+    if isinstance(value, str):
+        return quote_for_model(value)
+    return [*map(_quote, value)] if isinstance(value, list | tuple) else value
 
 
 MB = 1024 * 1024
@@ -219,34 +186,18 @@ Base64 = Annotated[
     ),
 ]
 Confidence = Annotated[float, Field(ge=0, le=1, description="How far the document is trusted.")]
-FilePath = Annotated[
-    str,
-    Field(max_length=1_000, description="A file below the server's folder of files, relative to it; needs no name."),
-]
 
 
 async def add_document(
     call: CurrentCall, name: FileName, text: Text = "", base64: Base64 = "", confidence: Confidence = 1.0
-) -> Annotated[CallToolResult, AddResult]:
+) -> AddResult:
     """Adds a document to the library: PDF, Word, PowerPoint, Excel, OpenDocument, RTF, EPUB, CSV, HTML, Markdown,
     text, an image, or an e-mail, whose attachments become documents of their own. It can be
     searched as soon as this returns. The same content is never there twice."""
-    return await add_file(call, name, text, base64, confidence=confidence)
-
-
-async def add_file(
-    call: CurrentCall,
-    name: FileName = "",
-    text: Text = "",
-    base64: Base64 = "",
-    path: FilePath = "",
-    confidence: Confidence = 1.0,
-) -> Annotated[CallToolResult, AddResult]:
-    """The same tool, by the same name, where the server was started with a folder of files."""
     ended: IngestEnd | None = None
 
     def begin() -> Iterator[IngestEvent]:
-        file, data = _file(call, name, text, base64, path)
+        file, data = _file(name, text, base64)
         yield from call.engine.add_files(
             [(file, lambda: data)], call.workspace, confidence=confidence, cancel=call.cancel
         )
@@ -268,23 +219,15 @@ async def add_file(
             raise CancelledError("Adding was stopped; nothing was added.", "Add it again.")
 
 
-def _result(status: Literal["added", "duplicate"], document: Document) -> CallToolResult:
-    described = describe_document(document)
-    record = AddResult.model_validate({**described, "status": status, "warnings": [*map(line, document.warnings)]})
-    how = "Added" if status == "added" else "Nothing added: the same content is in the library already"
-    heading = f"{how}: {count(record.pages, 'page')}, {count(record.chunks, 'passage')}, {record.uri}"
-    body = fence("document", "\n".join([f"{record.name} · {record.title}", *record.warnings]))
-    return reply(f"{heading}\n\n{body}", record)
+def _result(status: Literal["added", "duplicate"], document: Document) -> AddResult:
+    warnings = [quote_for_model(line(each)) for each in document.warnings]
+    return AddResult.model_validate({**describe_document(document), "status": status, "warnings": warnings})
 
 
-def _file(call: McpCall, name: str, text: str, base64: str, path: str) -> tuple[str, bytes]:
-    """The name and bytes of the document. Raises InputError, LimitError, DocumentError."""
-    folder = call.config.files
-    if [bool(text), bool(base64), bool(path)].count(True) != 1:
-        ways = "text and base64" if folder is None else "text, base64 and path"
-        raise InputError(f"Exactly one of {ways} must be given.", "Give the document in one way.")
-    if path and folder is not None:
-        return _from_folder(folder, path, call.engine.config.limits.max_file_mb)
+def _file(name: str, text: str, base64: str) -> tuple[str, bytes]:
+    """The name and bytes of the document. Raises InputError, LimitError."""
+    if bool(text) == bool(base64):
+        raise InputError("Exactly one of text and base64 must be given.", "Give the document in one way.")
     if not name.strip():
         raise InputError("The document has no name.", "Give its file name with its ending, as report.pdf.")
     data = text.encode() if text else _decode(base64)
@@ -301,32 +244,9 @@ def _decode(base64: str) -> bytes:
         raise InputError("The argument base64 is not Base64.", "Send the file's bytes in Base64, or text.") from error
 
 
-def _from_folder(folder: Path, path: str, max_mb: int) -> tuple[str, bytes]:
-    """A file below the folder, never one that a link leads to elsewhere."""
-    root = folder.resolve()
-    try:
-        file = (root / path).resolve(strict=True)
-        if not file.is_relative_to(root) or not file.is_file():
-            raise FileNotFoundError(path)
-        if file.stat().st_size > max_mb * MB:
-            raise LimitError(f"The file is larger than {max_mb} MB.", "Split it.")
-        return file.name, file.read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        raise DocumentError(
-            f"There is no file {line(path)[:200]} in the server's folder.", "Name it relative to that folder."
-        ) from error
-
-
 Call = Context[ServerState, Any]
 CHARS = 100_000
-"""Characters of a resource: a longer document is cut after a page, in a longer run each text is cut."""
-_CUT = 1_000
-
-
-async def documents_page(context: Call, offset: int = 0) -> str:
-    """A page of the list of documents, as the tool documents returns it."""
-    result = await documents(call=take_call(context), offset=max(0, offset), limit=PAGE)
-    return json.dumps(result.structured_content, ensure_ascii=False)
+"""Characters of a resource: a longer document is cut after a page."""
 
 
 async def document(context: Call, id: str) -> str:
@@ -341,19 +261,11 @@ async def page(context: Call, id: str, page: int) -> str:
     return await call.work(lambda: _document(call, id, page))
 
 
-async def run(context: Call, run_id: str) -> str:
-    """Everything that a run found, graded, decided and wrote."""
-    call = take_call(context)
-    return await call.work(lambda: _run(call, run_id))
-
-
-TEMPLATES: dict[str, tuple[Callable[..., Any], str, str]] = {
-    f"{SCHEME}documents{{?offset}}": (documents_page, "The list of documents", "application/json"),
-    f"{SCHEME}documents/{{id}}": (document, "A document's text", "text/plain"),
-    f"{SCHEME}documents/{{id}}/pages/{{page}}": (page, "A page's text", "text/plain"),
-    f"{SCHEME}runs/{{run_id}}": (run, "A run's record", "application/json"),
+TEMPLATES: dict[str, tuple[Callable[..., Any], str]] = {
+    f"{SCHEME}documents/{{id}}": (document, "A document's text"),
+    f"{SCHEME}documents/{{id}}/pages/{{page}}": (page, "A page's text"),
 }
-"""By their addresses: the function that reads the resource, its title and media type."""
+"""By their addresses: the function that reads the resource, and its title."""
 
 
 def _document(call: McpCall, id: str, page: int | None) -> str:
@@ -387,27 +299,3 @@ def _join_chunks(chunks: Sequence[Chunk]) -> str:
         text += chunk.text[end - chunk.start :] if 0 <= chunk.start < end else f"{chr(10) if text else ''}{chunk.text}"
         end = chunk.end
     return text
-
-
-def _run(call: McpCall, id: str) -> str:
-    """The record of a run as JSON. Raises NotFoundError, StorageError."""
-    record = RunRecord.of(call.library.runs.trace(id)).json_values()
-    text = json.dumps(_change_texts(record, quote_for_model), ensure_ascii=False)
-    return text if len(text) <= CHARS else json.dumps(_change_texts(record, _cut), ensure_ascii=False)
-
-
-def _cut(text: str) -> str:
-    return quote_for_model(f"{text[:_CUT]}…" if len(text) > _CUT else text)
-
-
-def _change_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """The same value with every text in it changed."""
-    match value:
-        case str():
-            return change(value)
-        case dict():
-            return {key: _change_texts(each, change) for key, each in value.items()}
-        case list() | tuple():
-            return [_change_texts(each, change) for each in value]
-        case _:
-            return value

@@ -35,7 +35,7 @@ from crag.core.errors import CragError, InputError, NotFoundError
 from crag.integrations.calls import Server
 from crag.integrations.mcp import library
 from crag.integrations.mcp.ask import ask, explain
-from crag.integrations.mcp.library import Call, add_document, add_file, documents, grade, search
+from crag.integrations.mcp.library import Call, add_document, documents, grade, search
 from crag.integrations.mcp.request import ServerConfig, ServerState, line
 from crag.runtime.jobs import WorkQueue
 from crag.runtime.slow_clients import RefusedError, drop_when_unread
@@ -83,19 +83,18 @@ class LibraryServer(MCPServer[ServerState]):
         self._offer(documents, "List the documents")
         self._offer(explain, "Explain what an answer misses")
         if not config.read_only:
-            self._offer(add_document if config.files is None else add_file, "Add a document", reads=False)
-        for uri, (read, title, media) in library.TEMPLATES.items():
-            self.resource(uri, title=title, description=inspect.getdoc(read), mime_type=media)(read)
+            self._offer(add_document, "Add a document", reads=False)
+        for uri, (read, title) in library.TEMPLATES.items():
+            self.resource(uri, title=title, description=inspect.getdoc(read), mime_type="text/plain")(read)
         self.prompt(title="Answer from my documents")(answer_from_documents)
 
     def _offer(self, run: Callable[..., Any], title: str, *, reads: bool = True, reaches: bool = False) -> None:
         """Register a tool. `reads`: it changes nothing. `reaches`: something of a call may leave this machine."""
-        described = add_document if run is add_file else run
         hints = ToolAnnotations(
             title=title, read_only_hint=reads, destructive_hint=False, idempotent_hint=True, open_world_hint=reaches
         )
-        self._parameters[described.__name__] = inspect.signature(run).parameters.keys() - {"call"}
-        self.tool(described.__name__, title=title, description=inspect.getdoc(described), annotations=hints)(run)
+        self._parameters[run.__name__] = inspect.signature(run).parameters.keys() - {"call"}
+        self.tool(run.__name__, title=title, description=inspect.getdoc(run), annotations=hints)(run)
 
     def stop(self) -> None:
         """End what is under way and take no more. Callable from a signal handler."""

@@ -14,7 +14,7 @@ from crag.core.strategies import STRATEGIES, strategy
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine
-from crag.messages.explanations import flip_sentences, without_sentences
+from crag.messages.explanations import moves_sentence, settings_sentence, without_sentences
 from crag.testing.fakes import FixedRetriever, chunk_of
 from tests.support.paths import BAD, GOOD, SOSO, Case
 from tests.support.small_library import TEXTS
@@ -99,7 +99,7 @@ def test_no_threshold_changes_a_forced_action_or_plain_rag() -> None:
     forced = Case("paper", [GOOD], changes={"forced": "INCORRECT"}).trace
     plain = Case("plain-rag", [GOOD]).trace
     assert smallest_moves(forced) == smallest_moves(plain) == ()
-    assert "forced" in flip_sentences(forced, (), None)[0] and "no action" in flip_sentences(plain, (), None)[0]
+    assert "forced" in moves_sentence(forced, ()) and "no action" in moves_sentence(plain, ())
 
 
 def test_the_nearest_run_that_ended_otherwise_has_the_nearest_question(engine: Engine) -> None:
@@ -113,7 +113,7 @@ def test_the_nearest_run_that_ended_otherwise_has_the_nearest_question(engine: E
     assert found is not None and found.trace.run_id == alike.run_id and 0.7 < found.closeness < 1
     assert found.settings == {"upper": (0.0, 0.76), "lower": (0.0, 0.07)}
     assert any(figure.name == "action" and figure.differs for figure in found.differences.figures)
-    assert "Settings that differ" in flip_sentences(mine, (), found)[-1]
+    assert "Settings that differ" in settings_sentence(found)
     again = engine.trace(RunRequest(ASKED, "paper"))
     same = nearest_other_run(library, mine, engine.embedder)
     assert same is not None and same.trace.run_id == again.run_id and same.closeness == 1

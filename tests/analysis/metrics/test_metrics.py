@@ -45,7 +45,6 @@ ASKED = Question(
     answers=("1890", "4 March 1890"),
     sources=("Bridges.pdf",),
     pages=(3, 7),
-    topics=("bridge opening", "Prince of Wales"),
 )
 UNLABELLED = Question(id="q2", question="When was it?")
 PAGE = WebPage(id="w", url="https://example.org/", title="t", text="Web.", provider="folder", query="q", rank=1)
@@ -134,8 +133,6 @@ def test_a_corrected_run_by_hand() -> None:
     assert (row.evidence_answer, row.evidence_page, row.evidence_words) == (True, True, 8)
     assert (row.answer_exact, row.answer_holds) == (False, True)
     assert row.answer_f1 == pytest.approx(2 * 3 / (7 + 3)), "4, March and 1890 of seven words"
-    assert row.question_covered == pytest.approx(2 / 3), "bridge and open, not long"
-    assert row.topics_covered == 0.5
     assert (row.faithfulness, row.abstained, row.abstention_right, row.rewrites) == (1.0, False, True, 1)
     assert (row.seconds, row.problem, row.run_id) == (2.5, "", "r")
 
@@ -188,8 +185,6 @@ def test_nothing_is_guessed_without_labels() -> None:
             "evidence_source",
             "answer_f1",
             "answer_holds",
-            "question_covered",
-            "topics_covered",
             "abstention_right",
             "rewrite_helped",
         ),
@@ -210,7 +205,7 @@ def test_a_run_that_broke_off_tells_of_its_retrieval_alone(changes: dict[str, ob
     assert row.problem == problem
     assert (row.first_holds, row.acted_holds) == (False, True)
     assert (row.answer, row.answer_f1, row.abstained, row.evidence_answer, row.evidence_page) == ("", *[None] * 4)
-    assert (row.evidence_words, row.seconds, row.abstention_right, row.topics_covered) == (None,) * 4
+    assert (row.evidence_words, row.seconds, row.abstention_right) == (None,) * 3
 
 
 def test_failures_that_a_run_worked_around_do_not_unmake_it() -> None:
@@ -317,9 +312,6 @@ def test_an_abstention_answers_nothing() -> None:
     """Even where its words would match."""
     row = measure_run(replace(RUN, answer=replace(ANSWER, abstained=True)), ASKED)
     assert (row.answer_exact, row.answer_f1, row.answer_holds) == (False, 0.0, False)
-    assert (row.question_covered, row.topics_covered) == (0.0, 0.0)
-    unlabelled = measure_run(replace(RUN, answer=replace(ANSWER, abstained=True)), UNLABELLED)
-    assert unlabelled.question_covered is None, "perhaps there was nothing to answer"
 
 
 @pytest.mark.parametrize("abstained", [True, False])

@@ -70,7 +70,7 @@ def test_as_many_pages_as_a_field_may_have_are_read() -> None:
         pages_in("1-1000;1001")
 
 
-@pytest.mark.parametrize("field", ["answer", "source", "topics", "labels", "page"])
+@pytest.mark.parametrize("field", ["answer", "source", "labels", "page"])
 @pytest.mark.parametrize(
     "value", ["|" * 500_000, "a|" * 200_000, "[" + '"a",' * 100_000 + '"a"]', "[" + "{}," * 200_000 + "{}]"]
 )
@@ -215,5 +215,5 @@ def test_no_message_repeats_what_a_file_holds(data: bytes) -> None:
 
 def test_a_set_keeps_its_id_although_no_second_copy_of_it_is_written() -> None:
     made = QuestionSet("set", (Question("a", "Où?", ("x", "y"), ("r.pdf",), (4,)), Question("b", 'B"?')))
-    assert _id_of(made) == "9d1c5d54057c91eb46a3c6496f06430f"
+    assert _id_of(made) == "88146c0d5e6d13b91bced8090ea9607b"
     assert _id_of(QuestionSet("other", made.questions)) == _id_of(made)

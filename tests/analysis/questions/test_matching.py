@@ -11,12 +11,9 @@ from crag.analysis.questions.matching import (
     checkable,
     comparable,
     comparison,
-    content_stems,
-    coverage,
     exact,
     holds,
     token_f1,
-    topic_coverage,
 )
 
 LONG_ANSWER = (
@@ -162,20 +159,6 @@ def test_an_amount_without_a_scale_may_be_in_the_one_asked_for() -> None:
     assert not exact("5 million", "5%", scale=1e6)
 
 
-def test_topics_are_named_by_their_stems() -> None:
-    topics = ["revenue growth", "acquisitions", "the CEO's pay"]
-    assert topic_coverage("The acquisition raised revenues; growth was strong.", topics) == pytest.approx(2 / 3)
-    assert topic_coverage("", topics) == 0.0
-    assert topic_coverage("anything", []) is None
-    assert topic_coverage("anything", ["the", ""]) is None
-
-
-def test_covered_is_a_share_of_content_words() -> None:
-    assert content_stems("When was the bridge opened?") == content_stems("opening bridges")
-    assert coverage("When was the long bridge opened?", "The bridge opened in 1890.") == pytest.approx(2 / 3)
-    assert coverage("What is it?", "anything") is None
-
-
 @given(one=TEXT, other=TEXT)
 def test_shares_lie_in_their_range_and_agree(one: str, other: str) -> None:
     f1 = token_f1(one, other)
@@ -184,8 +167,6 @@ def test_shares_lie_in_their_range_and_agree(one: str, other: str) -> None:
     if exact(one, other):
         assert f1 == 1.0
         assert holds(one, [other], polar=True)
-    for share in (coverage(one, other), topic_coverage(one, [other])):
-        assert share is None or 0.0 <= share <= 1.0
 
 
 @given(before=TEXT, answer=st.sampled_from(["Paris", "$1,234.5 million", "-7", "Q4 2019"]), after=TEXT)

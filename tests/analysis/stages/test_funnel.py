@@ -1,4 +1,4 @@
-"""Where the answers of a question set are lost: each step, what is left out, and the lever that a new run confirms."""
+"""Where the answers of a question set are lost: each step, and what is left out."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +17,6 @@ from crag.messages.evaluations import (
     beside_sentence,
     funnel_sentence,
     left_out_sentence,
-    lever_text,
     loss_sentence,
     shown_steps,
 )
@@ -98,7 +97,7 @@ def test_an_evaluation_whose_runs_are_all_gone_says_so(engine: Engine) -> None:
     for run_id in engine.library().runs.ids():
         engine.library().runs.delete(run_id)
     found = trace_funnel(engine.library(), id)
-    assert found.followed == 0 and found.left_out == {"deleted": 2} and found.lever is None
+    assert found.followed == 0 and found.left_out == {"deleted": 2}
     assert funnel_sentence(found).startswith("None of the 2 questions can be followed")
     assert "deleted" in left_out_sentence(found)
 
@@ -130,41 +129,11 @@ def test_a_right_answer_from_another_page_is_not_lost(engine: Engine) -> None:
     assert "another place" in beside_sentence(found) and "not say an accepted answer" in beside_sentence(found)
 
 
-def test_the_lever_mends_what_it_says_in_new_runs(engine: Engine) -> None:
-    questions = [expect(HIRING), expect(CLAIMS), expect(CLAIMS, question="How long do retirement claims take?")]
-    changes: dict[str, Any] = {"strip_filter": 0.5, "strip_top_k": 0}
-    found = funnel(engine, questions, **changes)
-    lever = found.lever
-    assert lever is not None and lever.setting == "strip_filter" and lever.value <= 0.3
-    evidence = [loss.question_id for loss in found.losses if loss.lost == "evidence"]
-    assert lever.mended == len(evidence) > 0 and lever.broken == 0
-    assert f"{lever.mended} lost" in lever_text(found) and "“Strip filter”" in funnel_sentence(found)
-    assert "“Strip filter”" not in funnel_sentence(found, lever=False)
-    after = funnel(engine, questions, **{**changes, lever.setting: lever.value})
-    assert not [loss for loss in after.losses if loss.lost == "evidence"]
-
-
-def test_a_lever_that_brings_lost_pages_into_the_search_says_what_only_a_new_run_tells(engine: Engine) -> None:
-    found = funnel(engine, [expect(HIRING), expect(SURVEY)], k=1)
-    lever = found.lever
-    assert lever is not None and lever.setting == "k" and (lever.mended, lever.broken, lever.unknown) == (1, 0, 1)
-    assert "only a new run can tell" in lever_text(found)
-    after = funnel(engine, [expect(HIRING), expect(SURVEY)], k=lever.value)
-    assert "search" not in after.lost
-
-
-def test_no_lever_is_named_where_none_is_known_to_help(engine: Engine) -> None:
-    found = funnel(engine, [expect(1, sources=("nowhere.pdf",))])
-    assert found.losses and found.lever is None and "lever" not in funnel_sentence(found)
-    perfect = funnel(engine, [expect(HIRING)])
-    assert perfect.lever is None and funnel_sentence(perfect).startswith("The question is not lost")
-
-
 def test_the_values_have_every_loss(engine: Engine) -> None:
     found = funnel(engine, [expect(HIRING), expect(SURVEY), expect(labels=("unanswerable",))], k=1)
     record = funnel_values(found)
     assert record["lost"] == {"search": 1}
-    assert [each["question_id"] for each in record["losses"]] == ["q2"] and record["lever"]["setting"] == "k"
+    assert [each["question_id"] for each in record["losses"]] == ["q2"]
     assert record["left_out"] == {"no answer": 1} and record["losses"][0]["step"] == "search"
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from langchain_core.callbacks import BaseCallbackHandler, CallbackManagerForRetrieverRun
-from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
@@ -16,10 +16,10 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from crag.core.config import AppConfig
 from crag.core.errors import EmptyLibraryError, QuestionError, RetrieverError, SettingsError
 from crag.core.protocols import RunRequest
-from crag.core.strategies import STRATEGIES, strategy
+from crag.core.strategies import strategy
 from crag.core.types import Action
 from crag.engine import Engine
-from crag.integrations.langchain import CragCompressor, CragEmbeddings, CragRetriever, retriever_of
+from crag.integrations.langchain import CragEmbeddings, CragRetriever, retriever_of
 from crag.testing.fakes import FixedRetriever
 from tests.support.foreign_stores import QUESTION, documents, holds_of_a_run, small_engine
 from tests.support.local_models import engine as engine_with_models
@@ -82,7 +82,7 @@ def test_a_store_s_documents_keep_what_they_say(engine: Engine, store: InMemoryV
     assert by_id["own-0"].metadata["tenant"] == "one"
     assert (by_id["own-0"].metadata["source"], by_id["own-0"].metadata["page"]) == ("/srv/files/report.pdf", 0)
     assert by_id["own-0"].metadata["action"] == "CORRECT" and by_id["other"].metadata["tenant"] == "two"
-    own = retriever_of(store, search_kwargs={"filter": lambda document: document.metadata["tenant"] == "one"})
+    own = store.as_retriever(search_kwargs={"filter": lambda document: document.metadata["tenant"] == "one"})
     assert "other" not in {each.id for each in CragRetriever(engine=engine, source=own).invoke(QUESTION)}
 
 
@@ -144,13 +144,8 @@ def test_many_are_asked_at_once(engine: Engine, store: InMemoryVectorStore) -> N
 
 @pytest.mark.parametrize("query", ["", "x" * 2_001, 7, None])
 def test_what_is_no_question_is_said(engine: Engine, query: Any) -> None:
-    retriever, compressor = CragRetriever(engine=engine), CragCompressor(engine=engine)
-    for ask in (
-        lambda: retriever.invoke(query),
-        lambda: asyncio.run(retriever.ainvoke(query)),
-        lambda: compressor.compress_documents(documents(), query),
-        lambda: asyncio.run(compressor.acompress_documents(documents(), query)),
-    ):
+    retriever = CragRetriever(engine=engine)
+    for ask in (lambda: retriever.invoke(query), lambda: asyncio.run(retriever.ainvoke(query))):
         with pytest.raises(QuestionError):
             ask()
 
@@ -182,61 +177,15 @@ def test_what_can_t_be_a_source_is_said_when_it_is_made(engine: Engine) -> None:
         CragRetriever(engine=engine, source=FixedRetriever(chunks=[]), settings=filtered).invoke(QUESTION)
 
 
-class Compressing(BaseRetriever):
-    """A retriever whose Documents a compressor goes over."""
-
-    compressor: BaseDocumentCompressor
-    retriever: BaseRetriever
-
-    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        found = self.retriever.invoke(query, {"callbacks": run_manager.get_child()})
-        return list(self.compressor.compress_documents(found, query, callbacks=run_manager.get_child()))
-
-
-def test_it_works_behind_any_retriever_and_for_coroutines(engine: Engine) -> None:
-    store = InMemoryVectorStore(CragEmbeddings(engine))
-    store.add_documents(documents())
-    compressor = CragCompressor(engine=engine)
-    pipeline = Compressing(compressor=compressor, retriever=store.as_retriever(search_kwargs={"k": 5}))
-    found = [each.id for each in pipeline.invoke(QUESTION)]
-    assert sorted(map(str, found)) == ["other", "own-0"]
-    again = asyncio.run(compressor.acompress_documents(documents(), QUESTION))
-    assert [each.id for each in again] == ["own-0", "other"]
-
-
-def test_only_strips_that_answer_are_left_unless_the_whole_is_asked_for(engine: Engine) -> None:
-    made = CragCompressor(engine=engine, settings=STRICT)
-    cut = made.compress_documents(documents()[:1], QUESTION)
-    whole = made.model_copy(update={"whole": True}).compress_documents(documents()[:1], QUESTION)
-    assert cut[0].page_content == "Hiring took eighty days on average, ten fewer than before."
-    assert whole[0].page_content == documents()[0].page_content
-
-
-def test_after_incorrect_nothing_is_left_and_nothing_else_is_searched(engine: Engine) -> None:
-    made = CragCompressor(engine=engine)
-    assert made.compress_documents(documents()[1:4], "Who painted the ceiling?") == []
-    trace = engine.library().runs.trace(engine.library().runs.latest()[0].run_id)
-    assert str(trace.action) == "INCORRECT" and (len(trace.rounds), trace.searches) == (1, ())
-
-
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_every_strategy_goes_over_documents(engine: Engine, name: str) -> None:
-    found = CragCompressor(engine=engine, strategy=name).compress_documents(documents(), QUESTION)
-    assert {each.id for each in found} <= {each.id for each in documents()}
-    assert found or name in ("three-way", "three-way-conservative", "three-way-aggressive", "joint")
-
-
 def test_a_run_over_a_store(engine: Engine, store: InMemoryVectorStore) -> None:
     holds_of_a_run(engine, store, {"filter": lambda document: document.metadata.get("tenant") == "one"})
 
 
 def test_how_many_are_found_is_the_strategy_s_or_the_store_s_own(store: InMemoryVectorStore) -> None:
     assert len(retriever_of(store).search(QUESTION, 2)) == 2
-    assert len(retriever_of(store, search_kwargs={"k": 1}).search(QUESTION, 2)) == 1
     assert len(retriever_of(store.as_retriever(search_kwargs={"k": 3})).search(QUESTION, 5)) == 3
-    assert len(retriever_of(store.as_retriever(), search_kwargs={"k": 2}).search(QUESTION, 5)) == 2
     assert len(retriever_of(Listed(given=documents())).search(QUESTION, 2)) == 2
-    assert len(retriever_of(store, search_type="mmr").search(QUESTION, 2)) == 2
+    assert len(retriever_of(store.as_retriever(search_type="mmr")).search(QUESTION, 2)) == 2
 
 
 def test_more_are_looked_at_where_some_may_be_left_out(engine: Engine) -> None:
@@ -275,7 +224,6 @@ def test_a_document_of_a_million_letters_is_corrected(engine: Engine) -> None:
         (None, {}),
         ("store", {}),
         (object(), {}),
-        (Listed(given=[]), {"search_kwargs": {"k": 3}}),
         (Listed(given=[]), {"min_confidence": 2}),
         (Listed(given=[]), {"first_page": 7}),
     ],
@@ -283,11 +231,6 @@ def test_a_document_of_a_million_letters_is_corrected(engine: Engine) -> None:
 def test_what_can_t_be_searched_is_said_at_once(source: Any, how: dict[str, Any]) -> None:
     with pytest.raises(SettingsError):
         retriever_of(source, **how)
-
-
-def test_a_search_type_that_there_is_not_is_said_at_once(store: InMemoryVectorStore) -> None:
-    with pytest.raises(SettingsError, match="InMemoryVectorStore"):
-        retriever_of(store, search_type="psychic")  # type: ignore[arg-type]
 
 
 def test_embeddings_are_the_engine_s(engine: Engine) -> None:
@@ -335,6 +278,8 @@ def test_a_run_over_milvus(engine: Engine, tmp_path: Path) -> None:
     try:
         holds_of_a_run(engine, store, {"expr": 'tenant == "one"'})
         with pytest.raises(RetrieverError, match=r"Milvus failed"):
-            engine.trace(RunRequest(QUESTION, retriever=retriever_of(store, search_kwargs={"expr": "tenant === ("})))
+            engine.trace(
+                RunRequest(QUESTION, retriever=retriever_of(store.as_retriever(search_kwargs={"expr": "tenant === ("})))
+            )
     finally:
         store.client.close()

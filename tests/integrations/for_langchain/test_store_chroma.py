@@ -58,7 +58,11 @@ def test_a_run_over_chroma(engine: Engine) -> None:
     holds_of_a_run(engine, store, {"filter": {"tenant": "one"}})
 
     with pytest.raises(RetrieverError, match=r"Chroma failed"):
-        engine.trace(RunRequest(QUESTION, retriever=retriever_of(store, search_kwargs={"filter": {"$no": "filter"}})))
+        engine.trace(
+            RunRequest(
+                QUESTION, retriever=retriever_of(store.as_retriever(search_kwargs={"filter": {"$no": "filter"}}))
+            )
+        )
     client.delete_collection("reports")
     with pytest.raises(RetrieverError, match=r"Chroma failed"):
         engine.trace(RunRequest(QUESTION, retriever=retriever_of(store)))

@@ -16,12 +16,12 @@ SECRET = "the harbour was never deep enough"
 @pytest.mark.slow
 def test_deletions_tokens_and_refusals_are_noted_and_nothing_that_was_asked(tmp_path: Path) -> None:
     with http_server(tmp_path) as server, httpx.Client(base_url=server.url, timeout=60) as client:
-        given = {"name": "harbour.txt", "text": f"In 2019 {SECRET}. Ships were led there by pilots all the same."}
+        given = {"file": ("harbour.txt", f"In 2019 {SECRET}. Ships were led there by pilots all the same.")}
         for _ in range(3):
             assert client.get("/v1/documents").status_code == 401
             assert client.get("/v1/documents", headers={"Authorization": "Bearer guessed-token"}).status_code == 401
         assert not acts(tmp_path, "delete", "key") and len(audited(tmp_path)) == 6
-        [added] = client.post("/v1/documents", json=given, headers=ALPHA).json()["data"]
+        [added] = client.post("/v1/documents", files=given, headers=ALPHA).json()["data"]
         id = added["document"]["id"]
         assert client.post("/v1/ask", json={"question": f"Why was it that {SECRET}?"}, headers=ALPHA).status_code == 200
         assert client.delete(f"/v1/documents/{id}", headers=BETA).status_code == 404
@@ -58,7 +58,7 @@ def test_a_key_is_noted_once_for_each_token_that_it_is_sent_out_for(tmp_path: Pa
         for _ in range(2):
             graded = client.post("/v1/rerank", json={"query": "q", "documents": ["a", "b"]}, headers=ALPHA)
             assert graded.json()["results"][0]["relevance_score"] == 0.7
-        client.post("/v1/documents", json={"text": "Hiring took eighty days."}, headers=BETA)
+        client.post("/v1/documents", files={"file": ("hiring.txt", "Hiring took eighty days.")}, headers=BETA)
         assert len(acts(tmp_path, "key")) == 1
         for stream in (False, True):
             asked = {"question": "How long did hiring take?", "stream": stream}
@@ -76,5 +76,5 @@ def test_documents_are_all_that_can_be_taken_away_and_no_setting_can_be_changed(
     changing = {each for each in FREE | GUARDED if each[0] not in ("GET", "POST")}
     assert changing == {("DELETE", "/v1/documents/{id}")}
     posted = {path for method, path in FREE | GUARDED if method == "POST"}
-    asked = {"/v1/chat/completions", "/v1/ask", "/v1/rerank", "/v2/rerank", "/rerank", "/v1/embeddings", "/v1/search"}
+    asked = {"/v1/chat/completions", "/v1/ask", "/v1/rerank", "/v2/rerank", "/rerank", "/v1/search"}
     assert posted == {*asked, "/v1/documents"}

@@ -1,8 +1,5 @@
 """What the simple endpoints answer."""
 
-import base64
-
-import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
@@ -11,7 +8,7 @@ from crag.core.strategies import STRATEGIES
 from crag.engine import Engine
 from crag.integrations.http.app import app
 from tests.support.http_server import OTHER, TOKEN
-from tests.support.small_library import TEXTS, WordEmbedder, spread
+from tests.support.small_library import TEXTS, spread
 
 pytestmark = pytest.mark.usefixtures("read_here")
 
@@ -30,16 +27,6 @@ def test_rerank_gives_the_evaluators_scores_best_first(client: TestClient, path:
     assert "document" not in reply["results"][0] and reply["usage"] == {"total_tokens": 0}
 
 
-def test_embeddings_are_the_models_own_in_both_encodings(client: TestClient) -> None:
-    plain = client.post("/v1/embeddings", json={"model": "crag-embed", "input": TEXTS, "dimensions": 48}).json()
-    assert [each["index"] for each in plain["data"]] == [0, 1, 2, 3]
-    wanted = WordEmbedder().embed(TEXTS)
-    np.testing.assert_array_equal(np.asarray([each["embedding"] for each in plain["data"]], np.float32), wanted)
-    coded = client.post("/v1/embeddings", json={"input": TEXTS[0], "encoding_format": "base64", "input_type": "query"})
-    found = np.frombuffer(base64.b64decode(coded.json()["data"][0]["embedding"]), "<f4")
-    np.testing.assert_array_equal(found, wanted[0])
-
-
 def test_search_finds_chunks_of_the_tokens_own_workspace(client: TestClient) -> None:
     found = client.post("/v1/search", json={"query": "retirement claims", "k": 2}).json()["data"]
     assert [each["rank"] for each in found] == [1, 2] and found[0]["text"] == TEXTS[1]
@@ -52,7 +39,7 @@ def test_search_finds_chunks_of_the_tokens_own_workspace(client: TestClient) -> 
 
 def test_documents_are_added_listed_told_of_and_deleted(client: TestClient) -> None:
     note = b"# Berlin\n\nBerlin is the capital of Germany, and has been for some time."
-    files = [("file", ("../../note.md", note)), ("other", ("bad.pdf", b"%PDF-1.4 cut")), ("file", ("again.md", note))]
+    files = [("file", ("../../note.md", note)), ("file", ("bad.pdf", b"%PDF-1.4 cut")), ("file", ("again.md", note))]
     made = client.post("/v1/documents", files=files, data={"confidence": "0.5"}, headers=AS_BETA)
     assert made.status_code == 200
     assert [(each["name"], each["outcome"]) for each in made.json()["data"]] == [
@@ -63,11 +50,9 @@ def test_documents_are_added_listed_told_of_and_deleted(client: TestClient) -> N
     added, failed, _ = made.json()["data"]
     assert added["document"]["confidence"] == 0.5 and "damaged" in failed["error"]["message"]
 
-    text = client.post("/v1/documents", json={"name": "b.txt", "text": "Paris lies on the Seine."}, headers=AS_BETA)
-    coded = base64.b64encode(note).decode()
-    again = client.post("/v1/documents", json={"name": "c.md", "base64": coded}, headers=AS_BETA)
-    assert text.json()["data"][0]["outcome"] == "added" and again.json()["data"][0]["outcome"] == "duplicate"
-    bad = client.post("/v1/documents", json={"text": "  "}, headers=AS_BETA)
+    text = client.post("/v1/documents", files={"file": ("b.txt", "Paris lies on the Seine.")}, headers=AS_BETA)
+    assert text.json()["data"][0]["outcome"] == "added"
+    bad = client.post("/v1/documents", files={"file": ("c.txt", "  ")}, headers=AS_BETA)
     assert bad.status_code == 422 and bad.json()["data"][0]["outcome"] == "failed"
     assert bad.json()["error"]["message"] == bad.json()["data"][0]["error"]["message"]
 
@@ -116,10 +101,10 @@ def test_metrics_are_read_by_the_token_and_counted_by_the_run(engine: Engine, mo
         assert alone.get("/healthz").json() == {"status": "ok"}
 
 
-def test_models_are_a_chat_model_a_strategy_and_one_to_rerank_and_to_embed(client: TestClient) -> None:
+def test_models_are_a_chat_model_a_strategy_and_one_to_rerank(client: TestClient) -> None:
     found = {each["id"]: each["kind"] for each in client.get("/v1/models").json()["data"]}
     chats = {"crag", *(f"crag-{name}" for name in STRATEGIES)}
-    assert found == {**dict.fromkeys(chats, "chat"), "crag-rerank": "rerank", "crag-embed": "embedding"}
+    assert found == {**dict.fromkeys(chats, "chat"), "crag-rerank": "rerank"}
     assert client.get("/v1/models/crag").json()["object"] == "model"
     assert client.get("/v1/models/gpt-5").status_code == 404
 

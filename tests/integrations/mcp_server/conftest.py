@@ -99,14 +99,3 @@ def served(offer: ServerConfig, inside: Inside, mode: str = "legacy") -> None:
             await inside(made)
 
     asyncio.run(asyncio.wait_for(whole(), 60))
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Path:
-    """A folder with a note, a link out of it, and beside it what nobody may read."""
-    folder = tmp_path / "files"
-    folder.mkdir()
-    (folder / "note.md").write_text("# Ferries\n\nThe ferry leaves at nine and comes back at noon.\n")
-    (tmp_path / "secret.txt").write_text("The secret stands outside of the folder, where nobody may read it.")
-    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
-    return folder

@@ -97,7 +97,6 @@ def test_only_protocol_goes_out_and_what_is_no_message_is_left_out(library: Path
         (["--workspace", "nobody"], "There is no workspace nobody."),
         (["--workspace", "../a"], "../a"),
         (["--workspace", "a", "--library", "b"], "Both --library and --workspace are given."),
-        (["--files", "nowhere"], "There is no folder nowhere."),
         (["--http", "--host", "0.0.0.0"], "others can reach 0.0.0.0"),
         (["--http", "--port", "99999"], "Port 99999 of 127.0.0.1 can't be had"),
     ],
