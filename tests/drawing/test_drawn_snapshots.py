@@ -219,8 +219,7 @@ def differing() -> Trace:
 
 
 def handed() -> Trace:
-    given = {"wanted": "evidence", "answer": None, "checks": (), "via": "agent", "client": "*x* <b>"}
-    return replace(of(events()), **given)
+    return replace(of(events()), wanted="evidence", answer=None, checks=(), via="agent", client="*x* <b>")
 
 
 KEPT = {"from_web": "unverified", "url": "https://example.org/a b", "recognised": 0.8}
