@@ -6,8 +6,8 @@ from dataclasses import replace
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Aggregation, Decision, KeepReason, RetrievedChunk, Strip, WebPage
-from crag.export.html import evidence, pages, path
-from crag.export.html.passage import Passage, View, draw_passage, draw_surroundings
+from crag.export.html import evidence, path
+from crag.export.html.passage import Passage, View, draw_surroundings
 from crag.messages.wording import decision_sentence, outcome_sentence, words_text
 from crag.testing.fakes import chunk_of
 from tests.support.inspector import Inspector
@@ -34,10 +34,6 @@ def strips(whys: Sequence[KeepReason], source: str = CHUNK.id) -> tuple[Strip, .
         found.append(Strip(**place, origin="internal", score=0.03, kept=bool(why), why=why))
         at += len(line) + 1
     return tuple(found)
-
-
-def drawn(whys: Sequence[KeepReason], view: View = BOUNDS) -> str:
-    return draw_passage(Passage(text=CHUNK.text, strips=strips(whys)), view)
 
 
 def run(rounds: Sequence[Sequence[RetrievedChunk]], acted: tuple[str, ...] = (), **settings: object) -> Trace:
@@ -68,27 +64,6 @@ def found(rank: int, text: str = "", round: int = 0) -> RetrievedChunk:
     return RetrievedChunk(chunk=chunk, rank=rank, similarity=0.5, round=round)
 
 
-def test_a_strip_says_in_a_word_what_else_than_its_score_keeps_it():
-    said = drawn([why for _, why in LINES])
-    assert said.count("table header</span>") == 1, "once for lines that follow one another"
-    assert said.index("table header</span>") < said.index("Sales by year") < said.index("Item 2018")
-    assert 'below</span><mark class="along"' in said and said.index("line below</span>") < said.index("grew in Ohio")
-    assert said.index("line above</span>") < said.index("It pays more."), "what the line before it announces"
-    assert 'title="It heads the table of a row that is kept."' in said, "the whole reason on hover"
-    assert '<mark title="score 0.03, kept">Net sales' in said and '<s title="score 0.03, dropped">Nothing' in said
-    assert '(table header)">Sales' in said
-    assert not Inspector(said).open
-
-
-def test_what_if_tells_its_own_reasons():
-    all_dropped = strips([""] * 8)
-    kept = {CHUNK.id: {all_dropped[3].id: "neighbour"}}
-    said = draw_passage(Passage(text=CHUNK.text, strips=all_dropped), replace(BOUNDS, kept=kept))
-    assert said.count("<mark") == 1 and "goes with the line below</span><mark" in said
-    as_it_was = strips([why for _, why in LINES])
-    assert "<mark" not in draw_passage(Passage(text=CHUNK.text, strips=as_it_was), replace(BOUNDS, kept={}))
-
-
 def test_words_are_counted_beside_the_room_for_them():
     whole = strips(["score"] * 8)
     assert words_text(whole[3:4]) == "5 words" and words_text((), 400) == "0 of 400 words"
@@ -100,18 +75,6 @@ def test_words_are_counted_beside_the_room_for_them():
     assert "32 words kept" in evidence.chunks(unlimited, View.of(unlimited)) and "(" not in outcome_sentence(unlimited)
     moved = replace(View.of(trace), room=100, kept={CHUNK.id: {whole[3].id: "score"}})
     assert "5 of 100 words kept" in evidence.chunks(trace, moved)
-
-
-def test_chunks_of_several_searches_stand_under_the_search_that_brought_them():
-    first, second, third = found(1), found(4, "Second."), found(2, "Third.", round=1)
-    trace = run([[first, second], [third]], (first.chunk.id, second.chunk.id, third.chunk.id))
-    drawing = evidence.chunks(trace, View.of(trace))
-    said = Inspector(drawing).said
-    assert "the best of 2 searches" in said and "Search 1for the question2 of its 2 chunks" in said
-    assert "Search 2query 11 of its 1 chunk" in said
-    order = [drawing.index(text) for text in ("Search 1", "Second.", "Search 2", "Third.")]
-    assert order == sorted(order)
-    assert "Search 2" in pages.page(trace), "the exported page too"
 
 
 def test_a_doubted_action_is_explained_beside_it():

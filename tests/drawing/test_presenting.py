@@ -29,13 +29,6 @@ def test_every_moment_of_a_run_is_drawn_and_presented_well_formed_and_inert(made
             assert not [name for name, _ in seen.attributes if name.startswith("on")]
 
 
-def test_one_scene_is_shown_and_each_has_a_sentence_and_a_picture():
-    deck = slides.show_slides(Trace.from_events(events()), {2: b"webp"}, name="r", app=True)
-    assert deck.count('class="scene shown"') == 1 and deck.count('class="picture"') == deck.count("<h2>") == 8
-    assert deck.count("<img ") == 1 and 'src="data:image/webp;base64,' in deck
-    assert 'data-pick="present:close"' in deck and " hidden" not in deck.partition(">")[0]
-
-
 def test_a_cut_of_a_page_holds_the_marked_words():
     page = Image.new("RGB", (550, 800), "white")
     page.paste("red", (50, 600, 500, 620))

@@ -10,7 +10,7 @@ from crag.core.ingesting import DocumentAdded, DocumentFailed
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder
-from tests.support.small_office import body, edited, small_docx, small_pptx, small_xlsx
+from tests.support.small_office import body, edited, small_docx, small_pptx, small_xlsx, swollen
 from tests.support.small_pdf import LIGHTHOUSE, small_pdf
 
 PAGE = (
@@ -73,7 +73,7 @@ def test_of_files_that_can_not_be_read_nothing_is_stored(engine: Engine) -> None
     broken = {
         "a.docx": edited(small_docx(), body("<w:p>")),
         "b.xlsx": small_xlsx()[:2000],
-        "c.pptx": edited(small_pptx(), {"ppt/media/x": bytes(300_000_000)}),
+        "c.pptx": swollen(small_pptx(), "ppt/media/x"),
         "d.html": b"<html><body><script>only()</script></body></html>",
         "e.csv": b",,\n",
     }

@@ -9,6 +9,7 @@ from crag.ingest.chunking import chunk_document
 from crag.ingest.files import media_of
 from crag.ingest.reader import read_document
 from tests.support import small_books as books
+from tests.support.small_office import swollen
 
 CONFIG = AppConfig()
 
@@ -92,7 +93,6 @@ def test_an_opendocument_presentation_has_slides_and_notes() -> None:
 
 LOCKED = '<manifest xmlns:m="m"><m:encryption-data/></manifest>'
 CIPHER = '<encryption><CipherReference xmlns="x" URI="OPS/text/one.xhtml"/></encryption>'
-BOMB = b"<a>" + b" " * 700_000_000 + b"</a>"
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ BOMB = b"<a>" + b" " * 700_000_000 + b"</a>"
         (b"{\\rtf1 }", EmptyError),
         (books.small_epub({"META-INF/encryption.xml": CIPHER}), EncryptedError),
         (books.open_document("text", "<text:p/>", more={"META-INF/manifest.xml": LOCKED}), EncryptedError),
-        (books.small_epub({"OPS/bomb.xhtml": BOMB}), LimitError),
-        (books.open_document("text", "<text:p/>", more={"Pictures/bomb": BOMB}), LimitError),
+        (swollen(books.small_epub(), "OPS/bomb.xhtml"), LimitError),
+        (swollen(books.open_document("text", "<text:p/>"), "Pictures/bomb"), LimitError),
         (books.open_document("text", "<text:span>" * 5000 + "</text:span>" * 5000), DamagedError),
     ],
 )

@@ -9,6 +9,8 @@ from crag.core.ingesting import ParsedDocument
 from crag.ingest.reader import read_document
 from tests.support.tiny_pdf import line, pdf
 
+pytestmark = pytest.mark.usefixtures("read_here")
+
 CONFIG = AppConfig()
 COLUMNS = (60, 180, 330, 460)
 

@@ -16,6 +16,8 @@ from crag.ingest.reader import read_document
 from crag.ingest.sheets import format_cell
 from tests.support.small_office import body, edited, paragraph, small_docx, small_pptx, small_xlsx
 
+pytestmark = pytest.mark.usefixtures("read_here")
+
 CONFIG = AppConfig()
 OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512)
 

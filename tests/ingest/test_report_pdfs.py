@@ -9,6 +9,8 @@ from crag.ingest.reader import read_document
 from crag.ingest.scans import installed
 from tests.support.reported import REPORTS, report, text_of, value
 
+pytestmark = pytest.mark.usefixtures("read_here")
+
 
 @pytest.mark.parametrize(
     ("name", "said"),

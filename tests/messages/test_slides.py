@@ -19,18 +19,6 @@ def sentences(trace: Trace) -> dict[str, str]:
     return {slide.step: slide.says for slide in run_slides(trace, {})}
 
 
-def test_a_whole_run_is_told_from_its_question_to_its_sources():
-    trace = Trace.from_events(events())
-    steps = ["Question", "Evaluate", "Action", "Refine", "Search", "Answer", "Source", "Source"]
-    assert [slide.step for slide in run_slides(trace, {})] == steps
-    said = sentences(trace)
-    assert said["Evaluate"].startswith("The search of the library finds the 3 closest passages, from 1 document. ")
-    assert said["Evaluate"].endswith("1 may, 1 does not, 1 could not be graded.")
-    assert said["Action"].startswith("AMBIGUOUS: the best passage fits 0.58, between 0.30 and 0.70")
-    assert said["Search"].endswith("for this exact query: 1 page found, 1 used.")
-    assert said["Answer"].startswith("Answered: page 3")
-
-
 def test_another_search_of_the_library_is_a_slide_of_its_own():
     trace = Trace.from_events(events())
     again = replace(trace, rounds=(*trace.rounds, replace(trace.rounds[0], query="q", grades={}, decision=None)))

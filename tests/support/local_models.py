@@ -17,7 +17,8 @@ from tests.support.remembering import RememberingE5, RememberingEvaluator
 @cache
 def parts() -> dict[str, Any]:
     """The embedder and the evaluator, as an engine takes them."""
-    return {"embedder": RememberingE5(threads=1), "evaluator": RememberingEvaluator(threads=1)}
+    embedder = RememberingE5(threads=1)
+    return {"embedder": embedder, "evaluator": RememberingEvaluator(threads=1, meaning=embedder)}
 
 
 def engine(config: AppConfig, **given: Any) -> Engine:

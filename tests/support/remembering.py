@@ -41,8 +41,8 @@ class RememberingE5(E5):
 class RememberingEvaluator(LocalEvaluator):
     """Grades as the local evaluator does, from readings that a process of the tests has made before."""
 
-    def __init__(self, threads: int = 0) -> None:
-        super().__init__(threads)
+    def __init__(self, threads: int = 0, meaning: E5 | None = None) -> None:
+        super().__init__(threads, meaning=meaning)
         self._encoder = _RememberingEncoder(threads)
 
 

@@ -100,6 +100,15 @@ def edited(data: bytes, parts: Mapping[str, bytes]) -> bytes:
     return held.getvalue()
 
 
+def swollen(data: bytes, part: str) -> bytes:
+    """The file with one more part, which says that it holds 700 MB when unpacked."""
+    held = BytesIO(data)
+    with zipfile.ZipFile(held, "a") as file:
+        file.writestr(part, b"")
+        file.getinfo(part).file_size = 700_000_000
+    return held.getvalue()
+
+
 def body(inner: str, before: str = "") -> dict[str, bytes]:
     """A document's body; `before` stands before it."""
     return {BODY: f"{before}<w:document {W}><w:body>{inner}</w:body></w:document>".encode()}

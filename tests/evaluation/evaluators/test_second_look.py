@@ -11,9 +11,10 @@ from crag.core.types import Passage
 from crag.evaluation.heads import load_head
 from crag.evaluation.local import LocalEvaluator
 from crag.evaluation.second_look import is_english, look_at_meaning
+from tests.support.local_models import parts
 
 LEXICON = load_head()[1]
-EVALUATOR = LocalEvaluator()
+EVALUATOR: LocalEvaluator = parts()["evaluator"]
 BENEFITS = (
     "Benefits\nThe average premium increase that was negotiated for 2020 was 4.0 percent. "
     "In 2018 the programme moved its main office to Boston."
@@ -95,7 +96,7 @@ def test_a_text_that_is_far_from_answering_is_not_looked_at_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["x", "一" * 4_000, "a " * 9_000, "|".join("0" * 1_000), "؟ " * 400, "Z. " * 3_000, "\ud800 b"]
+    "text", ["x", "一" * 1_000, "a " * 2_000, "|".join("0" * 500), "؟ " * 200, "Z. " * 500, "\ud800 b"]
 )
 def test_odd_texts_get_a_score_or_a_failed_grade(text: str) -> None:
     for question in ("When was it built?", "متى بني؟"):
