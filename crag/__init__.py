@@ -2,9 +2,9 @@
 
 from crag import Engine
 
-engine = Engine()
-list(engine.add("report.pdf", open("report.pdf", "rb").read()))
-print(engine.answer("Who signed the report?").text)
+with Engine() as engine:
+    engine.add("report.pdf")
+    print(engine.answer("Who signed the report?").text)
 
 `__all__` is the public API. Other modules may change in any release.
 """
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from crag.core import __version__
 
 if TYPE_CHECKING:
+    from crag.analysis.configurations import Comparison, Configuration, EvaluationResult, compare, evaluate
+    from crag.analysis.questions.sets import Question
     from crag.core import errors, events
     from crag.core.config import AppConfig
     from crag.core.documents import Chunk, Document
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from crag.core.settings import Settings
     from crag.core.strategies import STRATEGIES, Strategy
     from crag.core.trace import Trace
-    from crag.core.types import Action, Answer, Citation, Grade, RetrievedChunk, Strip
+    from crag.core.types import Action, Answer, Citation, Grade, RetrievedChunk, Strip, rank_texts
     from crag.engine import Engine
 
 __all__ = [
@@ -35,10 +37,14 @@ __all__ = [
     "AppConfig",
     "Chunk",
     "Citation",
+    "Comparison",
+    "Configuration",
     "CragError",
     "Document",
     "Engine",
+    "EvaluationResult",
     "Grade",
+    "Question",
     "RetrievedChunk",
     "RunRequest",
     "Settings",
@@ -46,11 +52,16 @@ __all__ = [
     "Strip",
     "Trace",
     "__version__",
+    "compare",
     "errors",
+    "evaluate",
     "events",
+    "rank_texts",
 ]
 
 _HOMES = {
+    "crag.analysis.configurations": ("Comparison", "Configuration", "EvaluationResult", "compare", "evaluate"),
+    "crag.analysis.questions.sets": ("Question",),
     "crag.core": ("errors", "events"),
     "crag.core.config": ("AppConfig",),
     "crag.core.documents": ("Chunk", "Document"),
@@ -59,7 +70,7 @@ _HOMES = {
     "crag.core.settings": ("Settings",),
     "crag.core.strategies": ("STRATEGIES", "Strategy"),
     "crag.core.trace": ("Trace",),
-    "crag.core.types": ("Action", "Answer", "Citation", "Grade", "RetrievedChunk", "Strip"),
+    "crag.core.types": ("Action", "Answer", "Citation", "Grade", "RetrievedChunk", "Strip", "rank_texts"),
     "crag.engine": ("Engine",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

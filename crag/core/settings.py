@@ -236,6 +236,18 @@ class Settings(BaseModel):
         """A copy with some settings changed, checked. Raises SettingsError naming the setting and its range."""
         return Settings.checked({**self.model_dump(), **changes})
 
+    def under(self, given: Settings | Mapping[str, Any] | None) -> Settings:
+        """These settings with those that `given` names in their place, checked. Raises SettingsError as `changed`.
+
+        Settings name those that they were made with: `Settings(k=5)` names `k`, a strategy's own name all.
+        """
+        if isinstance(given, Settings):
+            given = {name: getattr(given, name) for name in given.model_fields_set}
+        elif not isinstance(given, Mapping | None):
+            problem = f"settings: a mapping of names to values is wanted, and it is of type {type(given).__name__}."
+            raise SettingsError(problem, "For example settings={'k': 5}.")
+        return self.changed(**given) if given else self
+
     @classmethod
     def checked(cls, values: Mapping[str, Any]) -> Settings:
         """Settings from plain values. Raises SettingsError naming the setting and its range."""
@@ -248,7 +260,7 @@ class Settings(BaseModel):
     def stored(cls, values: Mapping[str, Any]) -> StoredSettings:
         """Settings as a run's record has them, whichever build wrote it. Never raises: what is lost is named."""
         try:
-            return StoredSettings(cls.model_validate(values))
+            return StoredSettings(cls.model_validate(values).changed())
         except ValidationError as error:
             bad = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
         for others in (set[str](), *_TOGETHER, set(values)):
@@ -260,7 +272,7 @@ class Settings(BaseModel):
                 continue
         known = [name for name in values if name in cls.model_fields]
         return StoredSettings(
-            settings,
+            settings.changed(),
             unknown=tuple(name for name in values if name not in cls.model_fields),
             invalid=tuple(name for name in known if name not in kept and values[name] != getattr(settings, name)),
         )

@@ -23,6 +23,7 @@ from crag.core.types import (
     SpanReading,
     Unread,
     WebPage,
+    rank_chunks,
 )
 from crag.ingest.grid import cells_of_rows
 from crag.ingest.sections import write_table
@@ -61,10 +62,7 @@ class FixedRetriever:
 
     def search(self, query: str, k: int) -> list[RetrievedChunk]:
         self.asked.append(query)
-        chunks = self.by_query.get(query, self.chunks)[:k]
-        return [
-            RetrievedChunk(chunk=chunk, rank=rank, similarity=1 / rank) for rank, chunk in enumerate(chunks, start=1)
-        ]
+        return rank_chunks(self.by_query.get(query, self.chunks)[:k])
 
 
 @dataclass(kw_only=True)

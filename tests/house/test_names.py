@@ -6,7 +6,8 @@ import sys
 PUBLIC = {
     *("Engine", "AppConfig", "Settings", "Strategy", "STRATEGIES"),
     *("Action", "Answer", "Chunk", "Citation", "Document", "Grade", "RetrievedChunk", "RunRequest", "Strip", "Trace"),
-    *("CragError", "errors", "events", "__version__"),
+    *("CragError", "errors", "events", "__version__", "rank_texts"),
+    *("Comparison", "Configuration", "EvaluationResult", "Question", "compare", "evaluate"),
 }
 
 

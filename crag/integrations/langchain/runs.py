@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -23,10 +23,8 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr, field_validator
 from crag.core.errors import CragError, InputError, QuestionError, RetrieverError, SettingsError
 from crag.core.protocols import Retriever, RunRequest, embed_question
 from crag.core.settings import Settings
-from crag.core.strategies import strategy
-from crag.core.strategies import strategy as strategy_named
 from crag.core.trace import Trace
-from crag.core.types import Chunk, OutputMode, RetrievedChunk
+from crag.core.types import Chunk, OutputMode, RetrievedChunk, rank_chunks
 from crag.engine import Engine
 from crag.integrations.langchain.documents import as_chunks, confidence_of, documents_of
 from crag.runtime.jobs import follow_run
@@ -81,7 +79,8 @@ class StoreRetriever:
         kept = (trusted or list(found))[:k]
         for chunk, document in kept:
             self.met(chunk.id, document)
-        return hits_of(chunk for chunk, _ in kept)
+        # Stores' scores are distances here and there.
+        return rank_chunks(chunk for chunk, _ in kept)
 
     def _documents(self, query: str, k: int) -> list[Document]:
         """What it finds. How many is its own affair where it says so, or is no vector store's."""
@@ -132,11 +131,6 @@ def retriever_of(
         first_page=first_page,
         callbacks=callbacks,
     )
-
-
-def hits_of(chunks: Iterable[Chunk]) -> list[RetrievedChunk]:
-    """Chunks as a search gives them. The similarity is the place alone: stores' scores are distances here and there."""
-    return [RetrievedChunk(chunk=chunk, rank=rank, similarity=1 / rank) for rank, chunk in enumerate(chunks, start=1)]
 
 
 def _retriever(source: object, search_type: str, given: dict[str, Any]) -> BaseRetriever:
@@ -257,11 +251,9 @@ class AgentRuns:
         wanted: OutputMode,
         client: str,
     ) -> None:
-        given = settings if isinstance(settings, Settings) else strategy_named(strategy).settings
-        if settings is not None and not isinstance(settings, Settings):
-            given = given.changed(**settings)
         self._engine, self._workspace, self._retriever = engine, workspace, retriever
-        self._request = RunRequest("", strategy, settings=given, wanted=wanted, via="agent", client=client)
+        made = RunRequest("", strategy, settings=settings, wanted=wanted, via="agent", client=client)
+        self._request = replace(made, settings=made.effective_settings)
 
     @property
     def strategy(self) -> str:
@@ -368,7 +360,7 @@ class _Given:
     found: Found
 
     def search(self, query: str, k: int) -> list[RetrievedChunk]:
-        return hits_of(chunk for chunk, _ in self.found.values())
+        return rank_chunks(chunk for chunk, _ in self.found.values())
 
 
 class CragCompressor(Asking, BaseDocumentCompressor):
@@ -399,9 +391,9 @@ class CragCompressor(Asking, BaseDocumentCompressor):
         return self._passing(await arun(self.engine, self._grading(query, found)), found) if found else []
 
     def _grading(self, query: str, found: Found) -> RunRequest:
-        settings = self.settings or strategy(self.strategy).settings
-        given = settings.changed(loop_on=(), max_rewrites=0, web_on=(), lookup_reach=0)
-        return self._request(query, settings=given, retriever=_Given(found))
+        asked = self._request(query, retriever=_Given(found))
+        given = asked.effective_settings.changed(loop_on=(), max_rewrites=0, web_on=(), lookup_reach=0)
+        return replace(asked, settings=given)
 
     def _passing(self, ended: Ended, found: Found) -> list[Document]:
         """What the run keeps, without the Documents whose own score is INCORRECT; where that was doubted, with them."""
