@@ -107,7 +107,7 @@ def rank_texts(texts: Iterable[tuple[str, str]]) -> list[RetrievedChunk]:
 
     A text is cut nowhere, and has no page. The same text of the same source has the same id.
     """
-    made = []
+    made = list[Chunk]()
     for text, source in texts:
         id = sha256(f"{source}\0{text}".encode(errors="replace")).hexdigest()
         chunk = Chunk(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from crag.core.errors import ReplyError
 from crag.core.model_ids import Maker
 from crag.core.protocols import Chat, Cut, Messages
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, Remark, Reported, Strip, WebPage
+from crag.core.types import Answer, Chunk, Doubt, Remark, Reported, Strip, WebPage
 from crag.generation.cells import FoundCell, Lookup, contradicts_cell, look_up
 from crag.generation.citations import MARK, abstention, read_marks, usable_of
 from crag.generation.ground import cite, with_differing
@@ -92,9 +92,23 @@ class LlmGenerator:
         fact = fence_text("fact", cell.labelled, source=1, place=place_of(cell.chunk)) if cell else ""
         room, most = (SHORT_TOKENS, SHORT_PLACES) if self._small else (settings.answer_context, MOST_PLACES)
         shown = group_strips(usable, sources, room - len(fact) / CHARS_A_TOKEN, first=first, most=most)
+        doubts: tuple[Doubt, ...] = ("weak",) if best is None or best < settings.upper else ()
+        for piece in self.write(question, self._messages(question, shown, fact), shown, sources):
+            if isinstance(piece, Answer) and not piece.abstained:
+                piece = replace(piece, doubts=doubts, lookup=lookup.outcome if lookup else "")
+                piece = with_differing(_check_cell(piece, *held) if held else piece, lookup, subjects.foreign)
+            yield piece
+
+    def write(
+        self, question: str, messages: Messages, shown: Sequence[Place], sources: Mapping[str, Chunk | WebPage]
+    ) -> Iterator[str | Answer]:
+        """The reply as pieces that add up to the answer's text, then the Answer with its citations, as `answer` does.
+
+        `shown` are the places that the numbers of the messages stand for, from 1. Raises ProviderError.
+        """
         numbers: dict[int, int] = {}
         text, remarks, said, due = "", list[Remark](), 0, 0.0
-        written = self._chat.written(self._messages(question, shown, fact), max_tokens=MAX_TOKENS)
+        written = self._chat.written(messages, max_tokens=MAX_TOKENS)
         for piece in _renumber_citations(_collect_remarks(written, remarks), len(shown), numbers):
             text += piece
             if not said and len(text) < due:
@@ -113,18 +127,8 @@ class LlmGenerator:
             yield text[said:]
         if other_language(question, text):
             remarks.append("other language")
-        whole = Answer(
-            text=text,
-            by=self.by,
-            citations=tuple(
-                Place(shown[given - 1].strips[:1], sources).cite(number) for given, number in numbers.items()
-            ),
-            doubts=("weak",) if best is None or best < settings.upper else (),
-            remarks=tuple(remarks),
-            lookup=lookup.outcome if lookup else "",
-        )
-        whole = _check_cell(whole, *held) if held else whole
-        yield with_differing(whole, lookup, subjects.foreign)
+        cited = tuple(Place(shown[given - 1].strips[:1], sources).cite(number) for given, number in numbers.items())
+        yield Answer(text=text, by=self.by, citations=cited, remarks=tuple(remarks))
 
     def _messages(self, question: str, places: Sequence[Place], fact: str) -> Messages:
         """A small model reads the question before the sources, too."""

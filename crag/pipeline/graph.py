@@ -95,7 +95,8 @@ def _answer_or_end(state: State, runtime: Runtime[RunContext]) -> Literal["answe
 
 
 def after_answer(state: State, runtime: Runtime[RunContext]) -> Literal["verify", "__end__"]:
-    checkable = runtime.context.settings.verify and not state["answer"].abstained and "whole" not in state
+    answer = state["answer"]
+    checkable = runtime.context.settings.verify and not answer.abstained and answer.by != "outline"
     return "verify" if checkable else "__end__"
 
 

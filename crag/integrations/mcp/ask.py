@@ -37,7 +37,13 @@ from crag.integrations.mcp.request import (
 )
 from crag.messages.answers import brief_text, conflict_sentences, standing_text
 from crag.messages.explanations import change_sentence, fate_text, miss_sentence, missing_sentence
-from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, outcome_sentence
+from crag.messages.wording import (
+    decision_sentence,
+    failure_sentence,
+    instead_sentence,
+    outcome_sentence,
+    reading_sentence,
+)
 from crag.pipeline.request import QUESTION_CHARS
 from crag.text.guard import fence_text, quote_for_model
 
@@ -121,6 +127,8 @@ def _progress(event: ev.Event, trace: Trace) -> str:
             return f"Graded {len(trace.rounds[-1].grades)} of {len(trace.rounds[-1].chunks)} passages."
         case ev.ActionTaken():
             return decision_sentence(event.decision)
+        case ev.PortionRead():
+            return reading_sentence(event)
         case ev.Searched():
             return f"Found {len(event.pages)} web pages."
         case ev.Failed(fatal=False):
