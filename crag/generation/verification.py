@@ -16,6 +16,7 @@ from crag.evaluation.refinement import make_strip
 from crag.generation.citations import MARK, literal, numbers_in, read_marks, replace_marks, split_cited_sentences
 from crag.generation.judges import Judges, decisive, has_subject, model_judgement, share_of_words
 from crag.generation.places import Place, Sources, group_strips, place_key
+from crag.text.guard import injection_within
 from crag.text.sentences import sentences
 
 _SPAN = re.compile(r"(\d{1,9})-(\d{1,9})")
@@ -137,11 +138,14 @@ class CitationVerifier:
         A sentence is held against each strip of the places that it cites, then against two of them together, then in
         the same way against what a writer is shown of `knowledge` under these settings. At most two marks of those that
         support it stay. `supported` is None for what claims nothing, and where nobody could tell. Quotes keep their
-        marks. What a look-up or a list reached may be cited, too.
+        marks. What a look-up or a list reached may be cited, too. What speaks to a model supports nothing that one
+        writes: it may have been obeyed.
         """
         answer = answer if answer.quoted else replace(answer, text=read_marks(answer.text))
         knowledge = [*knowledge, *_reached(answer, {strip.id for strip in knowledge}, sources)]
         shown = [strip for place in group_strips(knowledge, sources, settings.answer_context) for strip in place.strips]
+        if not answer.quoted:
+            shown = [strip for strip in shown if not _speaks_to_model(strip, sources)]
         marking = _Marking(answer, Judges(self._evaluator, knowledge, sources), knowledge, shown, sources)
         sentences = split_cited_sentences(answer.text)
         checks = []
@@ -191,7 +195,8 @@ class _Marking:
     def strips_of(self, text: str, numbers: Sequence[int]) -> list[Strip]:
         """The strips of the places that the numbers stand for: those nearest to the sentence, at most eight."""
         keys = {self._places[number] for number in numbers if number in self._places}
-        return _nearest(text, [strip for strip in self._knowledge if self._keys[strip.id] in keys])
+        near = _nearest(text, [strip for strip in self._knowledge if self._keys[strip.id] in keys])
+        return [strip for strip in near if self._answer.quoted or not _speaks_to_model(strip, self._sources)]
 
     def check(self, text: str, numbers: tuple[int, ...], model: Judgement | None) -> SentenceCheck:
         """The check of a sentence, with the marks that it keeps."""
@@ -291,6 +296,13 @@ def _halves(sentence: str) -> tuple[str, ...]:
     cut = min(_AND.finditer(sentence), key=lambda each: abs(each.start() - middle), default=None)
     halves = (sentence[: cut.start()], sentence[cut.end() :]) if cut else ()
     return halves if all(has_subject(half) and len(half.split()) >= _HALF for half in halves) else ()
+
+
+def _speaks_to_model(strip: Strip, sources: Sources) -> bool:
+    """Whether at least half of a strip does."""
+    source = sources.get(strip.source_id)
+    spans = injection_within(source.text, strip.start, strip.end) if source else ()
+    return 2 * sum(span.end - span.start for span in spans) >= max(1, strip.end - strip.start)
 
 
 def _exact(sentence: str, strips: Sequence[Strip]) -> list[Strip]:

@@ -103,7 +103,6 @@ def test_the_outline_stays_where_the_model_says_nothing(asked: Any, server: Serv
         ("not-json", {}),
         ("dropped", {}),
         ("cut-off", {}),
-        ("thinks", {}),
         ("hang", {"run_seconds": 10}),
         ("ok", {"run_calls": 1}),
     ],
@@ -166,7 +165,7 @@ def test_what_the_records_say_themselves_is_asked_of_no_model(asked: Any, server
 
 def test_of_a_part_that_is_named_that_part_is_read(asked: Any, server: Server) -> None:
     write(server, f"{FEE} [1].")
-    trace = Trace.from_events(asked(question="Summarise the part Decisions"))
+    trace = Trace.from_events(asked(question="Summarise the section Decisions"))
     [(_, body)] = server.seen
     assert FEE in str(body["messages"]) and TREES not in str(body["messages"])
     assert trace.answer is not None and [each.page for each in trace.answer.citations] == [2]
