@@ -123,7 +123,7 @@ class Settings(BaseModel):
     overview: bool = setting(False, "Questions about a whole document", group="retrieval")
     """Answers what is asked of a document as a whole (what it is about, who wrote it, which parts it has) from its
     headings, its properties and their pages. Nothing is graded for such an answer. Where a language model writes, it
-    reads the text too, in as many calls as its context needs and the limits of a run allow, and says what it is about."""
+    reads the text too, in as many calls as it needs and the limits of a run allow, and says what it is about."""
     min_confidence: float = setting(0.0, "Document confidence", Range(0, 1, step=0.05), group="retrieval")
     """Only documents with at least this confidence are searched. If no document has it, all are searched."""
     where: Annotated[

@@ -15,6 +15,7 @@ from crag.generation.cells import FoundCell, Lookup, contradicts_cell, look_up
 from crag.generation.citations import MARK, abstention, read_marks, usable_of
 from crag.generation.ground import cite, with_differing
 from crag.generation.places import CHARS_A_TOKEN, MOST_PLACES, Place, group_strips, place_of
+from crag.generation.replies import unwrap
 from crag.generation.subjects import Subjects, subjects_of
 from crag.generation.verification import abstains
 from crag.text.formats import count
@@ -68,7 +69,8 @@ class LlmGenerator:
     ) -> Iterator[str | Answer]:
         """Pieces that add up to the answer's text, none of an abstention, then the Answer. Raises ProviderError.
 
-        Of a reply that repeats itself without end the Answer holds one copy alone, whatever pieces were shown.
+        Of a reply that repeats itself without end the Answer holds one copy alone, and of one in JSON or HTML its
+        words, whatever pieces were shown.
 
         The best strips are shown, as many as `answer_context` tokens hold, a small model fewer. Abstains without a call
         where no strip reaches the minimum answer score and the cell asked for can't be shown; and where no sentence of
@@ -119,16 +121,17 @@ class LlmGenerator:
                 said = len(text)
         if "looped" in remarks:
             text = self._once(text)
-        if abstains(text):
+        whole = unwrap(text)
+        if abstains(whole):
             why = f"The language model found no answer in the {count(len(shown), 'source')} it was shown."
             yield abstention(sources, self.by, why)
             return
         if said < len(text):
             yield text[said:]
-        if other_language(question, text):
+        if other_language(question, whole):
             remarks.append("other language")
         cited = tuple(Place(shown[given - 1].strips[:1], sources).cite(number) for given, number in numbers.items())
-        yield Answer(text=text, by=self.by, citations=cited, remarks=tuple(remarks))
+        yield Answer(text=whole, by=self.by, citations=cited, remarks=tuple(remarks))
 
     def _messages(self, question: str, places: Sequence[Place], fact: str) -> Messages:
         """A small model reads the question before the sources, too."""

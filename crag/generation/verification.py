@@ -26,6 +26,8 @@ _LEAD_IN_WORDS = 14
 
 _MARKUP = " \t\"'“”‘’()*_`#>|-•–"
 _HEADING = re.compile(r"\s*#{1,6}\s")
+_HEADER_ROW = re.compile(r"^(?=[^\n]*\|)([^\n]*+)\n[^\S\n]*+\|?[^\S\n]*+:?-{2,}+[-:| \t]*+$", re.MULTILINE)
+""""| Year | Fee |", over a line of dashes."""
 _ASKS = re.compile(r"(?:(?:so|and|but),?\s)?(?:wh\w+|how|is|are|was|were|do|does|did|can|could|would|should)\b", re.I)
 _NO_ANSWER = re.compile(r"\W*+(?:NO ANSWER\b|(?i:no answer)(?=[^\S\n]*(?:[^\w\s]|\n|$)))")
 _SAYS = r"(?:say|state|mention|tell|specify|provide|give|contain|include|answer|address|cover|describe|explain)"
@@ -55,7 +57,10 @@ _MANNERS = re.compile(
     r"thanks?(?:\s+you)?(?:\s+for\s+(?:your|the)\s+question)?|you['’]?(?:re|\s+are)\s+welcome|great\s+question|sorry|"
     r"(?:i\s+)?hope\s+(?:this|that|it)\s+helps?|(?:please\s+)?let\s+me\s+know\s+if\s+.{0,60}|"
     r"please\s+(?:provide|give|share|check|consult|rephrase|clarify)\b.{0,80}|"
-    r"(?:please\s+)?feel\s+free\s+to\s+ask.{0,40}|(?:i['’]?m|i\s+am)\s+(?:happy|glad)\s+to\s+help)(?:\s+there)?[\s.!,]*$"
+    r"(?:please\s+)?feel\s+free\s+to\s+ask.{0,40}|(?:i['’]?m|i\s+am)\s+(?:happy|glad)\s+to\s+help|"
+    r"(?:(?:ok|okay|alright|all\s+right|so|well|now|first|sure),?\s+){0,2}(?:let\s+me|let['’]s|the\s+user\s+(?:asks|asked|wants)|"
+    r"i(?:['’]ll|\s+will|\s+need\s+to|\s+should|\s+can)\s+(?:look|check|answer|find|search|summari[sz]e|read|review|go))\b"
+    r"[^\d]{0,120})(?:\s+there)?[\s.!,]*$"
 )
 
 
@@ -107,7 +112,12 @@ MOST_MARKS = 2
 """Citation marks that a sentence keeps."""
 
 
-_EMPHASIS = re.compile(r"\*\*|__|`|^[#>*\s]+")
+_ASIDE = re.compile(
+    r"\*\*|__|`|^(?:[#>*\s-]|\d{1,2}[.)]\s)+|\bsources?\s[1-9]\d?\b|\s?\([1-8]\)(?=\W*$)"
+    r"|(?<=[^\W\d_]{3})[⁰¹²³⁴-⁹]+(?=\W*$)|(?<=\d{4})[⁰¹²³⁴-⁹]+(?=\W*$)",
+    re.IGNORECASE,
+)
+"""What of a sentence says nothing: emphasis, the number of a list's line, and marks in a form that could be text."""
 _AND = re.compile(r"[;,]?\s(?:and|but|while|whereas)\s|;\s")
 _HALF = 4
 """Words that one half of a sentence has at least."""
@@ -146,12 +156,14 @@ class CitationVerifier:
         shown = [strip for place in group_strips(knowledge, sources, settings.answer_context) for strip in place.strips]
         if not answer.quoted:
             shown = [strip for strip in shown if not _speaks_to_model(strip, sources)]
+        headers = {" ".join(found.split()) for found in _HEADER_ROW.findall(answer.text)}
         marking = _Marking(answer, Judges(self._evaluator, knowledge, sources), knowledge, shown, sources)
         sentences = split_cited_sentences(answer.text)
         checks = []
         for (text, numbers), model in zip(sentences, self._asked(sentences, marking), strict=True):
             self._check()
-            checks.append(marking.check(text, numbers, model))
+            made = SentenceCheck(sentence=text, citations=numbers, supported=None)
+            checks.append(made if text in headers else marking.check(text, numbers, model))
         return Verification(checks=tuple(checks), answer=answer if answer.quoted else marking.mark(checks))
 
     def _asked(self, sentences: Sequence[tuple[str, tuple[int, ...]]], marking: _Marking) -> list[Judgement | None]:
@@ -200,7 +212,7 @@ class _Marking:
 
     def check(self, text: str, numbers: tuple[int, ...], model: Judgement | None) -> SentenceCheck:
         """The check of a sentence, with the marks that it keeps."""
-        said = _EMPHASIS.sub(lambda found: " " * len(found[0]), text)
+        said = _ASIDE.sub(lambda found: " " * len(found[0]), text)
         cited = self.strips_of(said, numbers)
         if self._answer.abstained or not (claims(text) or _exact(said, cited)):
             return SentenceCheck(sentence=text, citations=numbers, supported=None)
