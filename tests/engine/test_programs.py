@@ -102,7 +102,7 @@ def test_a_retriever_that_returns_texts_alone_is_told_what_makes_chunks_of_them(
         def search(self, query: str, k: int) -> list[str]:
             return [WARRANTY]
 
-    with pytest.raises(CragError, match="returned a str where a RetrievedChunk is wanted.*rank_texts"):
+    with pytest.raises(CragError, match=r"returned a str where a RetrievedChunk is wanted.*rank_texts"):
         engine.trace(RunRequest(QUESTION, retriever=Plain()))  # type: ignore[arg-type]
 
 

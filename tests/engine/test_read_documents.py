@@ -1,5 +1,6 @@
-"""A whole document read by a language model: in portions, at a cost that is said before, checked, or else its outline."""
+"""A whole document read by a language model: in portions, at a cost that is said before, and checked."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ def asked(server: Server, tmp_path: Path) -> Iterator[Any]:
 
 def write(server: Server, reply: str, notes: str = "") -> None:
     server.words = [reply[at : at + 9] for at in range(0, len(reply), 9)]
-    server.reply = '{"notes": "%s"}' % notes
+    server.reply = json.dumps({"notes": notes})
 
 
 @pytest.mark.parametrize(
