@@ -315,6 +315,9 @@ class CragRetriever(Asking, BaseRetriever):
 
     source: Any = None
 
+    def __init__(self, engine: Engine, workspace: str | Path = "default", **others: Any) -> None:
+        super().__init__(engine=engine, workspace=workspace, **others)
+
     @field_validator("source")
     @classmethod
     def _searchable(cls, source: object) -> object:

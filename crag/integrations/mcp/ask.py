@@ -204,7 +204,7 @@ SHOWN = 5
 @in_turn
 def explain(
     call: CurrentCall,
-    run: Annotated[str, Field(min_length=1, max_length=200, description="The run_id or uri of an answer of ask.")],
+    run_id: Annotated[str, Field(min_length=1, max_length=200, description="The run_id or uri of an answer of ask.")],
     document: Annotated[str, Field(max_length=300, description="A document, by its name or id.")] = "",
     page: Annotated[int | None, Field(ge=1, le=1_000_000, description="A page of the document, from 1.")] = None,
     text: Annotated[
@@ -216,7 +216,7 @@ def explain(
     and changes nothing."""
     library = call.library
     wanted = Wanted(document=line(document), page=page, text=text)
-    miss = explain_miss(library, library.runs.trace(line(run).removeprefix(run_uri(""))), wanted)
+    miss = explain_miss(library, library.runs.trace(line(run_id).removeprefix(run_uri(""))), wanted)
     record = _safe(MissRecord.of(miss))
     said = [miss_sentence(miss), change_sentence(miss), missing_sentence(miss) if miss.fates else ""]
     chunks = [

@@ -143,7 +143,7 @@ class Passage(Hit):
 class SearchResult(Result):
     """The result of `search`."""
 
-    question: str
+    query: str
     passages: list[Passage]
 
 
