@@ -208,8 +208,8 @@ class Chat(Protocol):
         """For every conversation its place, its object or failure, and seconds: each as it is ready, many at once."""
         ...
 
-    def written(self, messages: Messages, *, max_tokens: int) -> Iterator[str]:
-        """The reply piece by piece; the last piece of one that was cut is a `Cut`."""
+    def written(self, messages: Messages, *, max_tokens: int, temperature: float = 0.0) -> Iterator[str]:
+        """The reply piece by piece; the last piece of one that was cut is a `Cut`. `temperature`: 0..2."""
         ...
 
 

@@ -213,6 +213,12 @@ class Settings(BaseModel):
     )
     """How much of the kept strips the language model that writes the answer is shown at most, the best first. A model
     file, or one whose name says that it is under 8 B, is shown 500 tokens at most."""
+    answer_tokens: int = setting(
+        700, "Length of a written answer", Range(16, 8_000, step=50, unit="tokens"), group="answer"
+    )
+    """How long an answer that a language model writes may be at most."""
+    temperature: float = setting(0.0, "Temperature", Range(0, 2, step=0.1), group="answer")
+    """How freely a language model words an answer. At 0 it words the same sources alike."""
     min_answer_score: float = setting(0.1, "Minimum answer score", Range(0, 1, step=0.01), group="answer")
     """If no kept strip scores at least this, the answer is that the documents do not say."""
     min_answer_confidence: float = setting(0.0, "Minimum answer confidence", Range(0, 1, step=0.01), group="answer")

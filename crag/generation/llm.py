@@ -23,7 +23,6 @@ from crag.text.guard import UNTRUSTED, fence, fence_text
 from crag.text.languages import other_language
 from crag.text.words import loop_in
 
-MAX_TOKENS = 700
 NO_ANSWER = "NO ANSWER"
 LEAST_WORDS = 3
 """From how many words on what a reply repeats says something."""
@@ -95,14 +94,19 @@ class LlmGenerator:
         room, most = (SHORT_TOKENS, SHORT_PLACES) if self._small else (settings.answer_context, MOST_PLACES)
         shown = group_strips(usable, sources, room - len(fact) / CHARS_A_TOKEN, first=first, most=most)
         doubts: tuple[Doubt, ...] = ("weak",) if best is None or best < settings.upper else ()
-        for piece in self.write(question, self._messages(question, shown, fact), shown, sources):
+        for piece in self.write(question, self._messages(question, shown, fact), shown, sources, settings):
             if isinstance(piece, Answer) and not piece.abstained:
                 piece = replace(piece, doubts=doubts, lookup=lookup.outcome if lookup else "")
                 piece = with_differing(_check_cell(piece, *held) if held else piece, lookup, subjects.foreign)
             yield piece
 
     def write(
-        self, question: str, messages: Messages, shown: Sequence[Place], sources: Mapping[str, Chunk | WebPage]
+        self,
+        question: str,
+        messages: Messages,
+        shown: Sequence[Place],
+        sources: Mapping[str, Chunk | WebPage],
+        settings: Settings,
     ) -> Iterator[str | Answer]:
         """The reply as pieces that add up to the answer's text, then the Answer with its citations, as `answer` does.
 
@@ -110,7 +114,8 @@ class LlmGenerator:
         """
         numbers: dict[int, int] = {}
         text, remarks, said, due = "", list[Remark](), 0, 0.0
-        written = self._chat.written(messages, max_tokens=MAX_TOKENS)
+        most, freedom = settings.answer_tokens, settings.temperature
+        written = self._chat.written(messages, max_tokens=most, temperature=freedom)
         for piece in _renumber_citations(_collect_remarks(written, remarks), len(shown), numbers):
             text += piece
             if not said and len(text) < due:

@@ -13,7 +13,7 @@ from crag.core.model_ids import Maker
 from crag.core.protocols import Chat, Messages
 from crag.core.settings import Settings
 from crag.core.types import Answer, Strip
-from crag.generation.llm import MAX_TOKENS, NO_ANSWER, SHORT_TOKENS, LlmGenerator
+from crag.generation.llm import NO_ANSWER, SHORT_TOKENS, LlmGenerator
 from crag.generation.places import CHARS_A_TOKEN, Place, Sources, group_strips
 from crag.text.guard import UNTRUSTED, fence, fence_text
 
@@ -87,7 +87,7 @@ class WholeReader:
         room = SHORT_TOKENS if self._small else settings.answer_context
         outline = fence_text("outline", text.outline[: int(room * CHARS_A_TOKEN / 4)])
         each = room + NOTE_TOKENS  # of a portion, in and out
-        most = min(self._most, calls - 1, (tokens - room - MAX_TOKENS) // each)
+        most = min(self._most, calls - 1, (tokens - room - settings.answer_tokens) // each)
         free = int(room * CHARS_A_TOKEN) - len(outline) - len(question) - _TAG
         if most < 1 or free < _TAG:
             raise ProviderError("can't read it: the limits of a run leave no room.", who=self.by)
@@ -97,7 +97,7 @@ class WholeReader:
         shown = tuple(strip for portion in portions for _, place in portion for strip in place.strips)
         share = sum(len(strip.text) for strip in shown) / max(1, sum(len(strip.text) for strip in text.strips))
         several = len(portions) > 1
-        all_calls, spent = len(portions) * several + 1, len(portions) * each * several + room + MAX_TOKENS
+        all_calls, spent = len(portions) * several + 1, len(portions) * each * several + room + settings.answer_tokens
         asked = fence("question", question)
         yield Progress(0, len(portions), all_calls, spent, share, shown)
         below = [[place.fenced(number=number) for number, place in portion] for portion in portions]
@@ -112,7 +112,9 @@ class WholeReader:
                 yield Progress(done, len(portions), all_calls, spent, share, shown)
             below = [[fence_text("notes", "\n".join(filter(None, notes)))]]
         human = "\n".join([outline, *below[0], asked])
-        yield from self._writer.write(question, [("system", INSTRUCTIONS), ("human", human)], places, text.sources)
+        yield from self._writer.write(
+            question, [("system", INSTRUCTIONS), ("human", human)], places, text.sources, settings
+        )
 
 
 def choose_strips(strips: Sequence[Strip], room: int, longest: int) -> list[Strip]:

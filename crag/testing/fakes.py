@@ -189,7 +189,7 @@ class FakeChat:
             except ProviderError as error:
                 yield place, error, 0.0
 
-    def written(self, messages: Messages, *, max_tokens: int) -> Iterator[str]:
+    def written(self, messages: Messages, *, max_tokens: int, temperature: float = 0.0) -> Iterator[str]:
         yield from re.findall(r"(?<!\s)\s*+\S++", self.text(messages, max_tokens=max_tokens))
 
 
