@@ -28,8 +28,9 @@ from crag.core.errors import (
     UnreachableError,
 )
 from crag.core.protocols import Cut, Messages, Parsed
-from crag.providers.endpoint import OPENAI, Endpoint, Speech, ThoughtOnlyError, extract_message, read, strict, text_of
+from crag.providers.endpoint import OPENAI, Endpoint, read, strict
 from crag.providers.gguf_server import ANYWHERE, SLOTS, LocalClient, server_of
+from crag.providers.speech import Speech, ThoughtOnlyError, extract_message, text_of
 from crag.runtime.circuits import Service
 from crag.runtime.connection import BoundedClient, OversizedError, PackingError
 from crag.runtime.usage import PendingCall, UsageTracker

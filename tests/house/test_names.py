@@ -38,5 +38,21 @@ def test_the_command_line_s_help_loads_nothing_heavy() -> None:
     )
 
 
+CLIENTS = {"langgraph", "langgraph_sdk", "langchain_core", "langchain_openai", "langsmith", "openai", "requests"}
+ANSWER = """
+import tempfile
+from crag import AppConfig, Engine, RunRequest, rank_texts
+class Terms:
+    def search(self, query, k):
+        return rank_texts([("The warranty ends two years after delivery.", "terms.txt")])
+with tempfile.TemporaryDirectory() as folder, Engine(AppConfig.of(data=folder)) as engine:
+    assert "two years" in engine.answer(RunRequest("How long is the warranty?", retriever=Terms())).text
+"""
+
+
+def test_an_answer_without_a_model_loads_no_client_of_one() -> None:
+    assert loaded_by(ANSWER) & CLIENTS == set()
+
+
 def test_the_engine_runs_without_a_user_interface_or_torch() -> None:
     assert loaded_by("import crag.engine") & {"streamlit", "torch", "matplotlib", "openai", "langgraph"} == set()
