@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from crag.core.documents import Chunk, Document
     from crag.core.errors import CragError
     from crag.core.protocols import RunRequest
+    from crag.core.ranking import rank_texts
     from crag.core.settings import Settings
     from crag.core.strategies import STRATEGIES, Strategy
     from crag.core.trace import Trace
-    from crag.core.types import Action, Answer, Citation, Grade, RetrievedChunk, Strip, rank_texts
+    from crag.core.types import Action, Answer, Citation, Grade, RetrievedChunk, Strip
     from crag.engine import Engine
 
 __all__ = [
@@ -67,10 +68,11 @@ _HOMES = {
     "crag.core.documents": ("Chunk", "Document"),
     "crag.core.errors": ("CragError",),
     "crag.core.protocols": ("RunRequest",),
+    "crag.core.ranking": ("rank_texts",),
     "crag.core.settings": ("Settings",),
     "crag.core.strategies": ("STRATEGIES", "Strategy"),
     "crag.core.trace": ("Trace",),
-    "crag.core.types": ("Action", "Answer", "Citation", "Grade", "RetrievedChunk", "Strip", "rank_texts"),
+    "crag.core.types": ("Action", "Answer", "Citation", "Grade", "RetrievedChunk", "Strip"),
     "crag.engine": ("Engine",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -11,6 +11,7 @@ from dataclasses import replace
 from crag.core import events as ev
 from crag.core.errors import ProviderError, ReplyError
 from crag.core.policy import acted_on, chunks_acted_on, keeps_chunk, loops, refines
+from crag.core.ranking import rank_chunks
 from crag.core.trace import Round
 from crag.core.types import (
     Answer,
@@ -24,7 +25,6 @@ from crag.core.types import (
     Standalone,
     Strip,
     WebPage,
-    rank_chunks,
 )
 from crag.evaluation.refinement import RefinementParts, make_strip, score_strips
 from crag.evaluation.trigger import decide, graded_texts, set_grades

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from crag.core.errors import ProviderError, ReplyError, WebSearchError
 from crag.core.protocols import Messages, Parsed
+from crag.core.ranking import rank_chunks
 from crag.core.types import (
     Chunk,
     Grade,
@@ -23,7 +24,6 @@ from crag.core.types import (
     SpanReading,
     Unread,
     WebPage,
-    rank_chunks,
 )
 from crag.ingest.grid import cells_of_rows
 from crag.ingest.sections import write_table

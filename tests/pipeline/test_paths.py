@@ -8,9 +8,10 @@ import pytest
 from crag.analysis.whatif.whatif import redecide
 from crag.core import events as ev
 from crag.core.errors import CancelledError
+from crag.core.ranking import rank_chunks
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
-from crag.core.types import Action, RetrievedChunk, rank_chunks
+from crag.core.types import Action, RetrievedChunk
 from crag.pipeline.graph import run_graph
 from crag.runtime.usage import UsageTracker
 from crag.testing.fakes import FixedWeb, ScriptedEvaluator, chunk_of

@@ -22,9 +22,10 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr, field_validator
 
 from crag.core.errors import CragError, InputError, QuestionError, RetrieverError, SettingsError
 from crag.core.protocols import Retriever, RunRequest, embed_question
+from crag.core.ranking import rank_chunks
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Chunk, OutputMode, RetrievedChunk, rank_chunks
+from crag.core.types import Chunk, OutputMode, RetrievedChunk
 from crag.engine import Engine
 from crag.integrations.langchain.documents import as_chunks, confidence_of, documents_of
 from crag.runtime.jobs import follow_run
