@@ -95,8 +95,11 @@ def name_of(part: object) -> str:
 
 
 def check_part(part: object, protocol: type, name: str) -> None:
-    """Raises SettingsError where a part that was given lacks a field or method of its protocol, and names them."""
-    wanted = [each for each in {**protocol.__annotations__, **vars(protocol)} if not each.startswith("_")]
+    """Raises SettingsError where a part that was given lacks fields of its protocol, and names them.
+
+    Its methods where that has no fields: a method that no strategy of a program calls may be missing.
+    """
+    wanted = list(protocol.__annotations__) or [each for each in vars(protocol) if not each.startswith("_")]
     # Looked up without being asked for: a property may load a model.
     lacks = [each for each in wanted if getattr_static(part, each, None) is None and not hasattr(part, each)]
     if part is not None and lacks:

@@ -109,7 +109,7 @@ def test_a_retriever_that_returns_texts_alone_is_told_what_makes_chunks_of_them(
 @pytest.mark.parametrize("name", ["embedder", "evaluator", "web", "rewriter", "generator"])
 def test_a_part_that_lacks_a_field_is_refused_with_both_names(tmp_path: Path, name: str) -> None:
     class Half:
-        id = by = "half"
+        """A part without any field."""
 
     with pytest.raises(CragError, match=f"{name}: Half has no "):
         Engine(AppConfig.of(data=tmp_path), **{name: Half()})  # type: ignore[arg-type]
