@@ -144,7 +144,7 @@ def first_answer(number: int) -> dict[str, float]:
         stored, stop = threading.Event(), threading.Event()
 
         def work() -> None:
-            for event in engine.add(REPORT, data, cancel=stop):
+            for event in engine.add_files([(REPORT, data)], cancel=stop):
                 if isinstance(event, DocumentAdded):
                     stored.set()
 

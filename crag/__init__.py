@@ -2,9 +2,9 @@
 
 from crag import Engine
 
-engine = Engine()
-list(engine.add("report.pdf", open("report.pdf", "rb").read()))
-print(engine.answer("Who signed the report?").text)
+with Engine() as engine:
+    engine.add("report.pdf")
+    print(engine.answer("Who signed the report?").text)
 
 `__all__` is the public API. Other modules may change in any release.
 """
@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING, Any
 from crag.core import __version__
 
 if TYPE_CHECKING:
+    from crag.analysis.configurations import Comparison, Configuration, EvaluationResult, compare, evaluate
+    from crag.analysis.questions.sets import Question
     from crag.core import errors, events
     from crag.core.config import AppConfig
     from crag.core.documents import Chunk, Document
     from crag.core.errors import CragError
     from crag.core.protocols import RunRequest
+    from crag.core.ranking import rank_texts
     from crag.core.settings import Settings
     from crag.core.strategies import STRATEGIES, Strategy
     from crag.core.trace import Trace
@@ -35,10 +38,14 @@ __all__ = [
     "AppConfig",
     "Chunk",
     "Citation",
+    "Comparison",
+    "Configuration",
     "CragError",
     "Document",
     "Engine",
+    "EvaluationResult",
     "Grade",
+    "Question",
     "RetrievedChunk",
     "RunRequest",
     "Settings",
@@ -46,16 +53,22 @@ __all__ = [
     "Strip",
     "Trace",
     "__version__",
+    "compare",
     "errors",
+    "evaluate",
     "events",
+    "rank_texts",
 ]
 
 _HOMES = {
+    "crag.analysis.configurations": ("Comparison", "Configuration", "EvaluationResult", "compare", "evaluate"),
+    "crag.analysis.questions.sets": ("Question",),
     "crag.core": ("errors", "events"),
     "crag.core.config": ("AppConfig",),
     "crag.core.documents": ("Chunk", "Document"),
     "crag.core.errors": ("CragError",),
     "crag.core.protocols": ("RunRequest",),
+    "crag.core.ranking": ("rank_texts",),
     "crag.core.settings": ("Settings",),
     "crag.core.strategies": ("STRATEGIES", "Strategy"),
     "crag.core.trace": ("Trace",),

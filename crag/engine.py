@@ -11,7 +11,7 @@ from pathlib import Path
 
 from crag.admin.teams import Teams
 from crag.core.config import AppConfig, Keys
-from crag.core.errors import CragError, SettingsError
+from crag.core.errors import CragError, InputError, SettingsError
 from crag.core.ingesting import IngestEvent
 from crag.core.protocols import (
     AnswerGrader,
@@ -19,6 +19,7 @@ from crag.core.protocols import (
     Embedder,
     Generator,
     RetrievalEvaluator,
+    Retriever,
     Rewriter,
     RunRequest,
     WebSearch,
@@ -35,7 +36,7 @@ from crag.pipeline.build import Local, grader
 from crag.pipeline.embedding import embed_missing
 from crag.pipeline.executor import Events, RunExecutor
 from crag.pipeline.folders import FolderComparison, FolderFile, compare_folder, sync_files
-from crag.pipeline.foreign_parts import guard_evaluator
+from crag.pipeline.foreign_parts import check_part, guard_evaluator
 from crag.pipeline.indexing import Indexer, Load
 from crag.pipeline.libraries import OpenLibraries
 from crag.pipeline.pages import Pages
@@ -61,6 +62,13 @@ from crag.text.characters import whole_text
 from crag.web.folder import FOLDER, FolderWeb
 
 Workspace = str | Path
+_PARTS = {
+    "embedder": Embedder,
+    "evaluator": RetrievalEvaluator,
+    "web": WebSearch,
+    "rewriter": Rewriter,
+    "generator": Generator,
+}
 _LASTING = {"data": "data folder", "database_url": "database", "index": "chunk index", "milvus_uri": "chunk index"}
 
 
@@ -68,6 +76,7 @@ class Engine:
     """One process's engine. Thread-safe: many runs may ask and add at once.
 
     Parts that are not given are the local ones, made when first needed. `clock` tells the time outside calls have.
+    `with Engine() as engine` closes it at the end. Raises SettingsError for a part that lacks what its protocol says.
     """
 
     def __init__(
@@ -82,6 +91,9 @@ class Engine:
         generator: Generator | None = None,
         clock: Clock = CLOCK,
     ) -> None:
+        given = (embedder, evaluator, web, rewriter, generator)
+        for part, (name, protocol) in zip(given, _PARTS.items(), strict=True):
+            check_part(part, protocol, name)
         self.config = config or AppConfig.from_environment()
         self.keys = keys or given_keys()
         self._given_embedder, self._given_evaluator = embedder, evaluator
@@ -214,20 +226,31 @@ class Engine:
         return Pages(lambda: self.config, self.library, lambda: self.embedder, self.readers)
 
     def add(
-        self, name: str, data: bytes, workspace: Workspace = "default", *, cancel: threading.Event | None = None
-    ) -> Iterator[IngestEvent]:
-        """Adds one file. A bad one is a DocumentFailed. Raises only what `library` raises."""
-        return self.add_files([(name, lambda: data)], workspace, cancel=cancel)
+        self,
+        name: str | Path,
+        data: bytes | str | None = None,
+        workspace: Workspace = "default",
+        *,
+        cancel: threading.Event | None = None,
+    ) -> list[IngestEvent]:
+        """Adds one file, or a text under a name; without `data` the file at that path. The events, once it is over.
+
+        A bad one is a DocumentFailed. `add_files` gives events as they happen. Raises only what `library` raises.
+        """
+        given = Path(name).read_bytes if data is None else data
+        return [*self.add_files([(Path(name).name if data is None else str(name), given)], workspace, cancel=cancel)]
 
     def add_files(
         self,
-        files: Iterable[tuple[str, Load]],
+        files: Iterable[tuple[str, Load | bytes | str]],
         workspace: Workspace = "default",
         *,
         confidence: float = 1.0,
         cancel: threading.Event | None = None,
     ) -> Iterator[IngestEvent]:
-        """Adds files in order, each (name, function that returns its bytes). See `crag.pipeline.indexing.Indexer`.
+        """Adds files in order, each (name, its bytes, its text, or a function that returns bytes), as it is iterated.
+
+        See `crag.pipeline.indexing.Indexer`.
 
         `confidence` says how far what these files say is trusted, 0..1: strategies may leave out what is below
         theirs (`Settings.min_confidence`). Raises InputError outside that range.
@@ -240,7 +263,7 @@ class Engine:
             readers=self.readers,
             cancel=stop,
             confidence=confidence,
-        ).index(files)
+        ).index((name, _load(data)) for name, data in files)
 
     def embed_missing(
         self, workspace: Workspace = "default", cancel: threading.Event | None = None
@@ -276,8 +299,8 @@ class Engine:
         waits in a queue, and Queued says so. While a person is asked for approval, others run. The whole run, without
         any key, is stored in the workspace's library.
 
-        Raises SettingsError, before any event, for a strategy that does not exist, and for the setting `where` beside
-        a `retriever`.
+        Raises SettingsError, before any event, for a strategy or a setting that does not exist, for a retriever
+        without `search`, and for the setting `where` beside a `retriever`.
         """
         asked = RunRequest(request) if isinstance(request, str) else request
         asked = replace(
@@ -294,6 +317,7 @@ class Engine:
             cancel=asked.cancel or threading.Event(),
             run_id=asked.run_id or secrets.token_hex(16),
         )
+        check_part(asked.retriever, Retriever, "retriever")
         refuse_filter(asked.retriever, asked.effective_settings)
         executor = RunExecutor(
             queue=self.runs,
@@ -355,6 +379,12 @@ class Engine:
         """The sample library that ships with the project. Raises NotFoundError where it is missing."""
         return shipped_sample()
 
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Closes every library this engine opened."""
         self._libraries.close()
@@ -362,3 +392,12 @@ class Engine:
         self._use.end()
         if self._server is not None:
             self._server.close()
+
+
+def _load(data: Load | bytes | str) -> Load:
+    """A function that returns the bytes. Raises InputError, which names the type, for anything else."""
+    if callable(data):
+        return data
+    if not isinstance(data, bytes | str):
+        raise InputError(f"data: bytes or a text is wanted, and it is of type {type(data).__name__}.")
+    return lambda: data.encode() if isinstance(data, str) else data

@@ -35,7 +35,7 @@ found = store.similarity_search(question, k=10)
 show("The store alone", found)
 
 # The whole run: the store retrieves, and what it finds is graded, refined and, where it falls short, searched again.
-corrected = CragRetriever(engine=engine, source=store, workspace="examples")
+corrected = CragRetriever(engine, source=store, workspace="examples")
 show("Corrected", corrected.invoke(question))
 
 # The same as an answer with citations, without LangChain around it.

@@ -52,7 +52,7 @@ graph.add_edge(START, "retrieve").add_edge("rewrite", "retrieve").add_conditiona
 agent = graph.compile()
 
 sample = engine.sample()
-list(engine.add(sample.pdf.name, sample.pdf.read_bytes(), "examples"))
+engine.add(sample.pdf, workspace="examples")
 for question in sys.argv[1:] or [each.question for each in sample.questions]:
     ended = agent.invoke({"question": question})
     print(f"{question}\n  {ended['decision'].action}: {ended.get('answer', 'a colleague is asked')}\n")

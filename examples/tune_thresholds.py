@@ -27,7 +27,7 @@ for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
 # %% The library: the sample's report, which is known already from the second time on
 engine, settings = Engine(), strategy("balanced").settings
 sample = engine.sample()
-list(engine.add(sample.pdf.name, sample.pdf.read_bytes(), "examples"))
+engine.add(sample.pdf, workspace="examples")
 
 
 # %% What the evaluator says: of the texts that were labelled, or of the chunks that are found for the question

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import TypeAdapter, ValidationError
 
-import crag
 from crag.analysis.metrics.metrics import ResultRow, measure_run
 from crag.analysis.metrics.results import rows_from_json, rows_to_json
 from crag.analysis.questions.sets import QUESTION_CHARS, Question, QuestionSet
+from crag.core import __version__
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import CragError, EmptyLibraryError, InputError, QuotaError, StorageError
 from crag.core.model_ids import Maker, about
@@ -326,7 +326,7 @@ def evaluate(
     library.check_model()
     parts = _PARTS.dump_json(_parts(engine, library, request.effective_settings, config, keys)).decode()
     stored = request.effective_settings.model_dump_json()
-    key = hashlib.sha256(json.dumps([crag.__version__, set_id, request.strategy, stored, parts]).encode()).hexdigest()
+    key = hashlib.sha256(json.dumps([__version__, set_id, request.strategy, stored, parts]).encode()).hexdigest()
 
     def ask(question: str, run_id: str) -> Trace:
         while True:

@@ -62,6 +62,7 @@ FallbackAction = Literal[
     "documents",
     "not remembered",
     "quotes",
+    "outline",
     "scores",
     "scores alone",
     "not stored",
@@ -170,7 +171,7 @@ class StepFinished(_TimedEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieved(_TimedEvent):
-    """What the library returned for `query`, best first."""
+    """What the library returned for `query`, best first; of a round that there was already, in place of what it had."""
 
     query: str
     chunks: tuple[RetrievedChunk, ...]
@@ -256,6 +257,21 @@ class Refined(_TimedEvent):
     origin: Origin
     strips: tuple[Strip, ...]
     kind: Literal["refined"] = "refined"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortionRead(_TimedEvent):
+    """A language model reads a whole document: `done` of `portions`. The first, before any call, says what it takes.
+
+    `calls` and `tokens` (in and out) are estimates of all of it, and `share` (0..1) is how much of the text is read.
+    """
+
+    done: int
+    portions: int
+    calls: int
+    tokens: int
+    share: float
+    kind: Literal["portion_read"] = "portion_read"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -375,6 +391,7 @@ Event = (
     | ApprovalGiven
     | Searched
     | Refined
+    | PortionRead
     | Token
     | Answered
     | GuidanceOffered

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -208,8 +208,8 @@ class Chat(Protocol):
         """For every conversation its place, its object or failure, and seconds: each as it is ready, many at once."""
         ...
 
-    def written(self, messages: Messages, *, max_tokens: int) -> Iterator[str]:
-        """The reply piece by piece; the last piece of one that was cut is a `Cut`."""
+    def written(self, messages: Messages, *, max_tokens: int, temperature: float = 0.0) -> Iterator[str]:
+        """The reply piece by piece; the last piece of one that was cut is a `Cut`. `temperature`: 0..2."""
         ...
 
 
@@ -286,7 +286,7 @@ OWN = ("", "app")
 class RunRequest:
     """One question to the engine. Only the question is needed.
 
-    - `strategy` names the published settings of the run; `settings` replace them.
+    - `strategy` names the published settings of the run. Those that `settings` names take the place of its own.
     - `workspace` is a name, or the folder of a library.
     - `config` and `keys` choose other providers than the engine's own.
     - `allowed` approves a query before it leaves for the web, where `config.providers.ask_before_web` is set. Without
@@ -304,7 +304,7 @@ class RunRequest:
     question: str
     strategy: str = "balanced"
     workspace: str | Path = "default"
-    settings: Settings | None = None
+    settings: Settings | Mapping[str, Any] | None = None
     config: AppConfig | None = None
     keys: Keys | None = None
     allowed: Callable[[str], bool] | None = None
@@ -320,8 +320,8 @@ class RunRequest:
 
     @property
     def effective_settings(self) -> Settings:
-        """The settings of the run. Raises SettingsError for a strategy that does not exist."""
-        return self.settings or strategy(self.strategy).settings
+        """The settings of the run. Raises SettingsError for a strategy or a setting that does not exist."""
+        return strategy(self.strategy).settings.under(self.settings)
 
 
 @dataclass(frozen=True, slots=True)

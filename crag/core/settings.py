@@ -122,7 +122,8 @@ class Settings(BaseModel):
     has a better cell, take the last places of the retrieved chunks. Set to 0 to turn this off."""
     overview: bool = setting(False, "Questions about a whole document", group="retrieval")
     """Answers what is asked of a document as a whole (what it is about, who wrote it, which parts it has) from its
-    headings, its properties and their pages. Nothing is graded for such an answer."""
+    headings, its properties and their pages. Nothing is graded for such an answer. Where a language model writes, it
+    reads the text too, in as many calls as it needs and the limits of a run allow, and says what it is about."""
     min_confidence: float = setting(0.0, "Document confidence", Range(0, 1, step=0.05), group="retrieval")
     """Only documents with at least this confidence are searched. If no document has it, all are searched."""
     where: Annotated[
@@ -212,6 +213,12 @@ class Settings(BaseModel):
     )
     """How much of the kept strips the language model that writes the answer is shown at most, the best first. A model
     file, or one whose name says that it is under 8 B, is shown 500 tokens at most."""
+    answer_tokens: int = setting(
+        700, "Length of a written answer", Range(16, 8_000, step=50, unit="tokens"), group="answer"
+    )
+    """How long an answer that a language model writes may be at most."""
+    temperature: float = setting(0.0, "Temperature", Range(0, 2, step=0.1), group="answer")
+    """How freely a language model words an answer. At 0 it words the same sources alike."""
     min_answer_score: float = setting(0.1, "Minimum answer score", Range(0, 1, step=0.01), group="answer")
     """If no kept strip scores at least this, the answer is that the documents do not say."""
     min_answer_confidence: float = setting(0.0, "Minimum answer confidence", Range(0, 1, step=0.01), group="answer")
@@ -236,6 +243,18 @@ class Settings(BaseModel):
         """A copy with some settings changed, checked. Raises SettingsError naming the setting and its range."""
         return Settings.checked({**self.model_dump(), **changes})
 
+    def under(self, given: Settings | Mapping[str, Any] | None) -> Settings:
+        """These settings with those that `given` names in their place, checked. Raises SettingsError as `changed`.
+
+        Settings name those that they were made with: `Settings(k=5)` names `k`, a strategy's own name all.
+        """
+        if isinstance(given, Settings):
+            given = {name: getattr(given, name) for name in given.model_fields_set}
+        elif not isinstance(given, Mapping | None):
+            problem = f"settings: a mapping of names to values is wanted, and it is of type {type(given).__name__}."
+            raise SettingsError(problem, "For example settings={'k': 5}.")
+        return self.changed(**given) if given else self
+
     @classmethod
     def checked(cls, values: Mapping[str, Any]) -> Settings:
         """Settings from plain values. Raises SettingsError naming the setting and its range."""
@@ -248,7 +267,7 @@ class Settings(BaseModel):
     def stored(cls, values: Mapping[str, Any]) -> StoredSettings:
         """Settings as a run's record has them, whichever build wrote it. Never raises: what is lost is named."""
         try:
-            return StoredSettings(cls.model_validate(values))
+            return StoredSettings(cls.model_validate(values).changed())
         except ValidationError as error:
             bad = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
         for others in (set[str](), *_TOGETHER, set(values)):
@@ -260,7 +279,7 @@ class Settings(BaseModel):
                 continue
         known = [name for name in values if name in cls.model_fields]
         return StoredSettings(
-            settings,
+            settings.changed(),
             unknown=tuple(name for name in values if name not in cls.model_fields),
             invalid=tuple(name for name in known if name not in kept and values[name] != getattr(settings, name)),
         )

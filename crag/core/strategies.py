@@ -23,6 +23,9 @@ class Strategy:
     link: str = ""
     settings: Settings
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "settings", self.settings.changed())  # names all, its defaults too
+
 
 _BALANCED = Settings(
     aggregation=Aggregation.SET,

@@ -134,6 +134,7 @@ class Trace:
     searches: tuple[Search, ...] = ()
     web_grades: dict[str, Grade] = field(default_factory=dict)
     strips: dict[str, tuple[Strip, ...]] = field(default_factory=dict)
+    reading: ev.PortionRead | None = None
     text: str = ""
     answer: Answer | None = None
     guidance: Guidance | None = None
@@ -193,6 +194,8 @@ class Trace:
                 return replace(after, steps=(*self.steps, record))
             case ev.StepFinished():
                 return replace(after, steps=_finish(self.steps, event))
+            case ev.Retrieved() if event.round < len(self.rounds):
+                return after._with_round(event.round, chunks=event.chunks)
             case ev.Retrieved():
                 return replace(after, rounds=(*self.rounds, Round(query=event.query, chunks=event.chunks)))
             case ev.Graded(origin="external"):
@@ -226,6 +229,8 @@ class Trace:
                 return replace(after, searches=(*self.searches, search))
             case ev.Refined():
                 return replace(after, strips={**self.strips, event.source_id: event.strips})
+            case ev.PortionRead():
+                return replace(after, reading=event)
             case ev.Token():
                 # What a model writes takes the place of the quote that was shown before it.
                 return replace(after, answer=None, text=("" if self.answer else self.text) + event.text)
@@ -299,6 +304,11 @@ class Trace:
         if self.handed_over:
             return "handed over"
         return self.answer.state if self.answer else "no answer" if self.finished else ""
+
+    @property
+    def of_whole(self) -> bool:
+        """Whether it is asked of a whole document, so that nothing is graded."""
+        return self.reading is not None or (self.answer is not None and self.answer.by == "outline")
 
     @property
     def handed_over(self) -> bool:

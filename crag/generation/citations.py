@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from crag.core.types import Answer, Chunk, Citation, Doubt, FromWeb, Rect, SentenceCheck, Strip, WebPage
 from crag.text.sentences import STOPS, sentences
@@ -196,7 +196,7 @@ def usable_of(knowledge: Sequence[Strip]) -> tuple[list[Strip], float | None]:
 
 
 def abstention(
-    sources: dict[str, Chunk | WebPage],
+    sources: Mapping[str, Chunk | WebPage],
     by: str,
     reason: str = "",
     unnamed: tuple[str, ...] = (),

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from crag.core.errors import ReplyError
 from crag.core.model_ids import Maker
 from crag.core.protocols import Chat, Cut, Messages
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, Remark, Reported, Strip, WebPage
+from crag.core.types import Answer, Chunk, Doubt, Remark, Reported, Strip, WebPage
 from crag.generation.cells import FoundCell, Lookup, contradicts_cell, look_up
 from crag.generation.citations import MARK, abstention, read_marks, usable_of
 from crag.generation.ground import cite, with_differing
 from crag.generation.places import CHARS_A_TOKEN, MOST_PLACES, Place, group_strips, place_of
+from crag.generation.replies import unwrap
 from crag.generation.subjects import Subjects, subjects_of
 from crag.generation.verification import abstains
 from crag.text.formats import count
@@ -22,7 +23,6 @@ from crag.text.guard import UNTRUSTED, fence, fence_text
 from crag.text.languages import other_language
 from crag.text.words import loop_in
 
-MAX_TOKENS = 700
 NO_ANSWER = "NO ANSWER"
 LEAST_WORDS = 3
 """From how many words on what a reply repeats says something."""
@@ -68,7 +68,8 @@ class LlmGenerator:
     ) -> Iterator[str | Answer]:
         """Pieces that add up to the answer's text, none of an abstention, then the Answer. Raises ProviderError.
 
-        Of a reply that repeats itself without end the Answer holds one copy alone, whatever pieces were shown.
+        Of a reply that repeats itself without end the Answer holds one copy alone, and of one in JSON or HTML its
+        words, whatever pieces were shown.
 
         The best strips are shown, as many as `answer_context` tokens hold, a small model fewer. Abstains without a call
         where no strip reaches the minimum answer score and the cell asked for can't be shown; and where no sentence of
@@ -92,9 +93,29 @@ class LlmGenerator:
         fact = fence_text("fact", cell.labelled, source=1, place=place_of(cell.chunk)) if cell else ""
         room, most = (SHORT_TOKENS, SHORT_PLACES) if self._small else (settings.answer_context, MOST_PLACES)
         shown = group_strips(usable, sources, room - len(fact) / CHARS_A_TOKEN, first=first, most=most)
+        doubts: tuple[Doubt, ...] = ("weak",) if best is None or best < settings.upper else ()
+        for piece in self.write(question, self._messages(question, shown, fact), shown, sources, settings):
+            if isinstance(piece, Answer) and not piece.abstained:
+                piece = replace(piece, doubts=doubts, lookup=lookup.outcome if lookup else "")
+                piece = with_differing(_check_cell(piece, *held) if held else piece, lookup, subjects.foreign)
+            yield piece
+
+    def write(
+        self,
+        question: str,
+        messages: Messages,
+        shown: Sequence[Place],
+        sources: Mapping[str, Chunk | WebPage],
+        settings: Settings,
+    ) -> Iterator[str | Answer]:
+        """The reply as pieces that add up to the answer's text, then the Answer with its citations, as `answer` does.
+
+        `shown` are the places that the numbers of the messages stand for, from 1. Raises ProviderError.
+        """
         numbers: dict[int, int] = {}
         text, remarks, said, due = "", list[Remark](), 0, 0.0
-        written = self._chat.written(self._messages(question, shown, fact), max_tokens=MAX_TOKENS)
+        most, freedom = settings.answer_tokens, settings.temperature
+        written = self._chat.written(messages, max_tokens=most, temperature=freedom)
         for piece in _renumber_citations(_collect_remarks(written, remarks), len(shown), numbers):
             text += piece
             if not said and len(text) < due:
@@ -105,26 +126,17 @@ class LlmGenerator:
                 said = len(text)
         if "looped" in remarks:
             text = self._once(text)
-        if abstains(text):
+        whole = unwrap(text)
+        if abstains(whole):
             why = f"The language model found no answer in the {count(len(shown), 'source')} it was shown."
             yield abstention(sources, self.by, why)
             return
         if said < len(text):
             yield text[said:]
-        if other_language(question, text):
+        if other_language(question, whole):
             remarks.append("other language")
-        whole = Answer(
-            text=text,
-            by=self.by,
-            citations=tuple(
-                Place(shown[given - 1].strips[:1], sources).cite(number) for given, number in numbers.items()
-            ),
-            doubts=("weak",) if best is None or best < settings.upper else (),
-            remarks=tuple(remarks),
-            lookup=lookup.outcome if lookup else "",
-        )
-        whole = _check_cell(whole, *held) if held else whole
-        yield with_differing(whole, lookup, subjects.foreign)
+        cited = tuple(Place(shown[given - 1].strips[:1], sources).cite(number) for given, number in numbers.items())
+        yield Answer(text=whole, by=self.by, citations=cited, remarks=tuple(remarks))
 
     def _messages(self, question: str, places: Sequence[Place], fact: str) -> Messages:
         """A small model reads the question before the sources, too."""

@@ -16,6 +16,7 @@ from crag.evaluation.refinement import make_strip
 from crag.generation.citations import MARK, literal, numbers_in, read_marks, replace_marks, split_cited_sentences
 from crag.generation.judges import Judges, decisive, has_subject, model_judgement, share_of_words
 from crag.generation.places import Place, Sources, group_strips, place_key
+from crag.text.guard import injection_within
 from crag.text.sentences import sentences
 
 _SPAN = re.compile(r"(\d{1,9})-(\d{1,9})")
@@ -25,6 +26,8 @@ _LEAD_IN_WORDS = 14
 
 _MARKUP = " \t\"'“”‘’()*_`#>|-•–"
 _HEADING = re.compile(r"\s*#{1,6}\s")
+_HEADER_ROW = re.compile(r"^(?=[^\n]*\|)([^\n]*+)\n[^\S\n]*+\|?[^\S\n]*+:?-{2,}+[-:| \t]*+$", re.MULTILINE)
+""""| Year | Fee |", over a line of dashes."""
 _ASKS = re.compile(r"(?:(?:so|and|but),?\s)?(?:wh\w+|how|is|are|was|were|do|does|did|can|could|would|should)\b", re.I)
 _NO_ANSWER = re.compile(r"\W*+(?:NO ANSWER\b|(?i:no answer)(?=[^\S\n]*(?:[^\w\s]|\n|$)))")
 _SAYS = r"(?:say|state|mention|tell|specify|provide|give|contain|include|answer|address|cover|describe|explain)"
@@ -54,7 +57,10 @@ _MANNERS = re.compile(
     r"thanks?(?:\s+you)?(?:\s+for\s+(?:your|the)\s+question)?|you['’]?(?:re|\s+are)\s+welcome|great\s+question|sorry|"
     r"(?:i\s+)?hope\s+(?:this|that|it)\s+helps?|(?:please\s+)?let\s+me\s+know\s+if\s+.{0,60}|"
     r"please\s+(?:provide|give|share|check|consult|rephrase|clarify)\b.{0,80}|"
-    r"(?:please\s+)?feel\s+free\s+to\s+ask.{0,40}|(?:i['’]?m|i\s+am)\s+(?:happy|glad)\s+to\s+help)(?:\s+there)?[\s.!,]*$"
+    r"(?:please\s+)?feel\s+free\s+to\s+ask.{0,40}|(?:i['’]?m|i\s+am)\s+(?:happy|glad)\s+to\s+help|"
+    r"(?:(?:ok|okay|alright|all\s+right|so|well|now|first|sure),?\s+){0,2}(?:let\s+me|let['’]s|the\s+user\s+(?:asks|asked|wants)|"
+    r"i(?:['’]ll|\s+will|\s+need\s+to|\s+should|\s+can)\s+(?:look|check|answer|find|search|summari[sz]e|read|review|go))\b"
+    r"[^\d]{0,120})(?:\s+there)?[\s.!,]*$"
 )
 
 
@@ -106,7 +112,12 @@ MOST_MARKS = 2
 """Citation marks that a sentence keeps."""
 
 
-_EMPHASIS = re.compile(r"\*\*|__|`|^[#>*\s]+")
+_ASIDE = re.compile(
+    r"\*\*|__|`|^(?:[#>*\s-]|\d{1,2}[.)]\s)+|\bsources?\s[1-9]\d?\b|\s?\([1-8]\)(?=\W*$)"
+    r"|(?<=[^\W\d_]{3})[⁰¹²³⁴-⁹]+(?=\W*$)|(?<=\d{4})[⁰¹²³⁴-⁹]+(?=\W*$)",
+    re.IGNORECASE,
+)
+"""What of a sentence says nothing: emphasis, the number of a list's line, and marks in a form that could be text."""
 _AND = re.compile(r"[;,]?\s(?:and|but|while|whereas)\s|;\s")
 _HALF = 4
 """Words that one half of a sentence has at least."""
@@ -137,17 +148,22 @@ class CitationVerifier:
         A sentence is held against each strip of the places that it cites, then against two of them together, then in
         the same way against what a writer is shown of `knowledge` under these settings. At most two marks of those that
         support it stay. `supported` is None for what claims nothing, and where nobody could tell. Quotes keep their
-        marks. What a look-up or a list reached may be cited, too.
+        marks. What a look-up or a list reached may be cited, too. What speaks to a model supports nothing that one
+        writes: it may have been obeyed.
         """
         answer = answer if answer.quoted else replace(answer, text=read_marks(answer.text))
         knowledge = [*knowledge, *_reached(answer, {strip.id for strip in knowledge}, sources)]
         shown = [strip for place in group_strips(knowledge, sources, settings.answer_context) for strip in place.strips]
+        if not answer.quoted:
+            shown = [strip for strip in shown if not _speaks_to_model(strip, sources)]
+        headers = {" ".join(found.split()) for found in _HEADER_ROW.findall(answer.text)}
         marking = _Marking(answer, Judges(self._evaluator, knowledge, sources), knowledge, shown, sources)
         sentences = split_cited_sentences(answer.text)
         checks = []
         for (text, numbers), model in zip(sentences, self._asked(sentences, marking), strict=True):
             self._check()
-            checks.append(marking.check(text, numbers, model))
+            made = SentenceCheck(sentence=text, citations=numbers, supported=None)
+            checks.append(made if text in headers else marking.check(text, numbers, model))
         return Verification(checks=tuple(checks), answer=answer if answer.quoted else marking.mark(checks))
 
     def _asked(self, sentences: Sequence[tuple[str, tuple[int, ...]]], marking: _Marking) -> list[Judgement | None]:
@@ -191,11 +207,12 @@ class _Marking:
     def strips_of(self, text: str, numbers: Sequence[int]) -> list[Strip]:
         """The strips of the places that the numbers stand for: those nearest to the sentence, at most eight."""
         keys = {self._places[number] for number in numbers if number in self._places}
-        return _nearest(text, [strip for strip in self._knowledge if self._keys[strip.id] in keys])
+        near = _nearest(text, [strip for strip in self._knowledge if self._keys[strip.id] in keys])
+        return [strip for strip in near if self._answer.quoted or not _speaks_to_model(strip, self._sources)]
 
     def check(self, text: str, numbers: tuple[int, ...], model: Judgement | None) -> SentenceCheck:
         """The check of a sentence, with the marks that it keeps."""
-        said = _EMPHASIS.sub(lambda found: " " * len(found[0]), text)
+        said = _ASIDE.sub(lambda found: " " * len(found[0]), text)
         cited = self.strips_of(said, numbers)
         if self._answer.abstained or not (claims(text) or _exact(said, cited)):
             return SentenceCheck(sentence=text, citations=numbers, supported=None)
@@ -291,6 +308,13 @@ def _halves(sentence: str) -> tuple[str, ...]:
     cut = min(_AND.finditer(sentence), key=lambda each: abs(each.start() - middle), default=None)
     halves = (sentence[: cut.start()], sentence[cut.end() :]) if cut else ()
     return halves if all(has_subject(half) and len(half.split()) >= _HALF for half in halves) else ()
+
+
+def _speaks_to_model(strip: Strip, sources: Sources) -> bool:
+    """Whether at least half of a strip does."""
+    source = sources.get(strip.source_id)
+    spans = injection_within(source.text, strip.start, strip.end) if source else ()
+    return 2 * sum(span.end - span.start for span in spans) >= max(1, strip.end - strip.start)
 
 
 def _exact(sentence: str, strips: Sequence[Strip]) -> list[Strip]:

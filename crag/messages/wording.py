@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from crag.core.documents import LOW_RECOGNITION
-from crag.core.events import Failed, FallbackAction, QuestionRewritten, ScopeResolved
+from crag.core.events import Failed, FallbackAction, PortionRead, QuestionRewritten, ScopeResolved
 from crag.core.model_ids import about
 from crag.core.settings import Settings, StoredSettings, meta
 from crag.core.trace import Trace
@@ -42,6 +42,7 @@ _INSTEAD: dict[FallbackAction, str] = {
     "documents": "The answer rests on your documents alone.",
     "not remembered": "These results are not remembered.",
     "quotes": "The best sentences are quoted instead.",
+    "outline": "Its headings, properties and first sentences are quoted instead.",
     "scores": "Their scores decide instead.",
     "scores alone": "Their scores decide.",
     "not stored": "The run is not in the history.",
@@ -243,10 +244,14 @@ def outcome_sentence(trace: Trace, *, named: bool = True) -> str:
     """The decision, then what the answer rests on. For a run under way, what is known so far."""
     parts = [decision_sentence(trace.decision, named=named)] if trace.decision else []
     used = [*_documents(trace), *_pages(trace)]
-    if trace.answer and trace.answer.by == "outline":
-        return (
-            "It is asked of a whole document: the answer is made of its headings and properties, and nothing is graded."
+    if trace.of_whole:
+        written = trace.reading and not (trace.answer and trace.answer.by == "outline" and trace.finished)
+        said = (
+            reading_sentence(trace.reading)
+            if trace.reading and written
+            else ("The answer is made of its headings and properties, and nothing is graded.")
         )
+        return f"It is asked of a whole document. {said}"
     if trace.handed_over and not trace.kept():
         parts.append("Nothing found is good enough to answer from.")
     elif used and trace.outcome != "not found":
@@ -256,6 +261,14 @@ def outcome_sentence(trace: Trace, *, named: bool = True) -> str:
     if not trace.action and trace.strips:
         parts.insert(0, "Plain RAG: nothing was graded.")
     return " ".join(parts)
+
+
+def reading_sentence(reading: PortionRead) -> str:
+    """What a model reads of a whole document, what that takes, and how far it is."""
+    part = "" if reading.share > 0.99 else f"{max(reading.share, 0.01):.0%} of it, the beginnings of its passages, "
+    cost = f"with {count(reading.calls, 'call')} and about {reading.tokens:,} tokens"
+    so_far = f" {reading.done} of {reading.portions} read." if reading.portions > 1 else ""
+    return f"The language model reads {part}in {count(reading.portions, 'portion')}, {cost}.{so_far}"
 
 
 def _documents(trace: Trace) -> list[str]:

@@ -30,6 +30,7 @@ from crag.generation.conversation.brackets import BracketContextualizer
 from crag.generation.conversation.model import LlmContextualizer
 from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.llm import LlmGenerator
+from crag.generation.reading import WholeReader
 from crag.generation.verification import CitationVerifier
 from crag.pipeline.context import EventEmitter, RunContext
 from crag.pipeline.fallback import (
@@ -157,6 +158,7 @@ def build_pipeline(
         rewriter=FallbackRewriter(rewriters, emitter),
         web=FallbackWeb(webs, emitter, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,
         generator=FallbackGenerator(writer, generator, emitter) if writer else generator,
+        reader=WholeReader(chat) if chat and writer else None,
         questions=None if request.retriever else LibraryQuestions(library, settings, one_only=writer is None),
         contextualizer=FallbackContextualizer(LlmContextualizer(chat), brackets, emitter) if chat else brackets,
         verifier=CitationVerifier(scorer, support, meter.check),

@@ -36,6 +36,7 @@ from crag.core.types import (
     WebPage,
 )
 from crag.evaluation.refinement import InContext, LlmStripSelector, OneByOne, StripScorer
+from crag.generation.reading import WholeReader
 from crag.generation.verification import CitationVerifier
 from crag.pipeline.questions import LibraryQuestions, WholeAnswer
 from crag.runtime.usage import UsageTracker
@@ -87,7 +88,7 @@ class RunContext:
     """What one run works with. `web` is None where no provider is on.
 
     `contextualizer` is needed where a question follows on others. `questions` reads what was typed, and answers what is
-    asked of a whole document; None: nothing is known of the library that is searched.
+    asked of a whole document; None: nothing is known of the library that is searched. `reader` words that with a model.
 
     `strip_evaluator` scores strips and web pages: where a chunk's grade is a call that costs, it is a local one.
     `strip_grader` scores strips in place; where there is none, or that is not asked for, they are graded one by one.
@@ -112,6 +113,7 @@ class RunContext:
     selector: LlmStripSelector | None = None
     contextualizer: Contextualizer | None = None
     questions: LibraryQuestions | None = None
+    reader: WholeReader | None = None
     web_offered: bool | None = None
     wanted: OutputMode = "answer"
 

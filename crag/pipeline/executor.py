@@ -20,6 +20,7 @@ from crag.core.trace import Trace
 from crag.core.types import Step
 from crag.pipeline.build import Local, budget_of, build_pipeline
 from crag.pipeline.context import EventEmitter
+from crag.pipeline.graph import run_graph
 from crag.pipeline.request import QUESTION_CHARS, check_question, named_client
 from crag.pipeline.spans import export_spans
 from crag.runtime.circuits import Circuits
@@ -123,8 +124,6 @@ class RunExecutor:
         return None
 
     def _execute(self, started: ev.RunStarted, request: RunRequest) -> Events:
-        from crag.pipeline.graph import run_graph  # LangGraph takes most of a second to load; only a run needs it
-
         events: list[ev.Event] = []
         step: Step = "retrieve"
         library: Library | None = None

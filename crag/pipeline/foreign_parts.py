@@ -9,11 +9,12 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from inspect import getattr_static
 from typing import Any, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from crag.core.errors import CragError, ProviderError, ReplyError, RetrieverError, WebSearchError
+from crag.core.errors import CragError, ProviderError, ReplyError, RetrieverError, SettingsError, WebSearchError
 from crag.core.protocols import (
     Generator,
     RetrievalEvaluator,
@@ -93,6 +94,19 @@ def name_of(part: object) -> str:
     return str(getattr(part, "by", "") or getattr(part, "name", "") or getattr(part, "id", "") or type(part).__name__)
 
 
+def check_part(part: object, protocol: type, name: str) -> None:
+    """Raises SettingsError where a part that was given lacks fields of its protocol, and names them.
+
+    Its methods where that has no fields: a method that no strategy of a program calls may be missing.
+    """
+    wanted = list(protocol.__annotations__) or [each for each in vars(protocol) if not each.startswith("_")]
+    # Looked up without being asked for: a property may load a model.
+    lacks = [each for each in wanted if getattr_static(part, each, None) is None and not hasattr(part, each)]
+    if part is not None and lacks:
+        problem = f"{name}: {type(part).__name__} has no {' and no '.join(lacks)}."
+        raise SettingsError(problem, f"crag.core.protocols.{protocol.__name__} says what a {name} has.")
+
+
 def guard_evaluator(
     evaluator: RetrievalEvaluator, report: Callable[[ProviderError], None] = lambda error: None
 ) -> GuardedEvaluator:
@@ -113,8 +127,9 @@ class GuardedRetriever:
     def search(self, query: str, k: int) -> list[RetrievedChunk]:
         with _theirs(RetrieverError, f"{self._title} failed"):
             found = list(self._retriever.search(query, k))
-        if not all(isinstance(each, RetrievedChunk) for each in found):
-            raise RetrieverError(f"{self._title} returned something else than chunks.", ELSEWHERE)
+        if other := next((each for each in found if not isinstance(each, RetrievedChunk)), None):
+            problem = f"{self._title} returned a {type(other).__name__} where a RetrievedChunk is wanted."
+            raise RetrieverError(problem, "crag.rank_texts makes them of texts with their sources.")
         return _check_values(_CHUNKS, found, RetrieverError, self._title)
 
 

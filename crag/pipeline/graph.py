@@ -1,4 +1,4 @@
-"""The LangGraph of a run: thin nodes around `steps`, edges as a table.
+"""The graph of a run: thin nodes around `steps`, edges as functions of what is known.
 
 (contextualize →) retrieve, where the question follows on others, or is not read as it was typed
 retrieve → answer, where the question is about a whole document
@@ -12,15 +12,13 @@ Where only evidence is wanted, the run ends in place of answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
-from functools import cache
-from typing import Any, Literal, cast
-
-from langchain_core.runnables.config import var_child_runnable_config
-from langgraph.graph import END, START, StateGraph
-from langgraph.graph.state import CompiledStateGraph
-from langgraph.runtime import Runtime
+from queue import SimpleQueue
+from threading import Event
+from typing import Literal
 
 from crag.core import events as ev
 from crag.core.policy import loops, refines, searches_web, uses_documents
@@ -28,9 +26,23 @@ from crag.core.types import Action, Exchange, Step
 from crag.pipeline import steps
 from crag.pipeline.context import RunContext, State
 
+Node = Literal[
+    "contextualize",
+    "retrieve",
+    "evaluate",
+    "act",
+    "rewrite_for_library",
+    "refine_documents",
+    "rewrite_for_web",
+    "search",
+    "refine_pages",
+    "answer",
+    "verify",
+    "end",
+]
 Work = Callable[[State, RunContext], State]
 
-NODES: dict[str, tuple[Step, Work]] = {
+NODES: dict[Node, tuple[Step, Work]] = {
     "contextualize": ("contextualize", steps.contextualize),
     "retrieve": ("retrieve", steps.retrieve),
     "evaluate": ("evaluate", steps.evaluate),
@@ -46,57 +58,65 @@ NODES: dict[str, tuple[Step, Work]] = {
 """Each node with the step it shows as on screen."""
 
 
-def at_first(state: State, runtime: Runtime[RunContext]) -> Literal["contextualize", "retrieve"]:
+def at_first(state: State, parts: RunContext) -> Node:
     if state["history"] or state["standalone"]:
         return "contextualize"
     asked = state["question"]
-    return "contextualize" if runtime.context.read(asked).question != asked else "retrieve"
+    return "contextualize" if parts.read(asked).question != asked else "retrieve"
 
 
-def after_retrieve(state: State, runtime: Runtime[RunContext]) -> Literal["evaluate", "refine_documents", "answer"]:
+def after_retrieve(state: State, parts: RunContext) -> Node:
     if "whole" in state:
         return "answer"
-    return "refine_documents" if runtime.context.settings.evaluator == "none" else "evaluate"
+    return "refine_documents" if parts.settings.evaluator == "none" else "evaluate"
 
 
-def after_act(
-    state: State, runtime: Runtime[RunContext]
-) -> Literal["rewrite_for_library", "refine_documents", "rewrite_for_web", "answer", "__end__"]:
-    settings, decision = runtime.context.settings, state["decision"]
+def after_act(state: State, parts: RunContext) -> Node:
+    settings, decision = parts.settings, state["decision"]
     assert decision is not None
     settled = decision.instead_of is not None or decision.doubt > 0
     if not settled and loops(decision.action, round=state["round"], settings=settings):
         return "rewrite_for_library"
-    return "refine_documents" if uses_documents(decision.action, settings) else _web_or_answer(state, runtime)
+    return "refine_documents" if uses_documents(decision.action, settings) else _web_or_answer(state, parts)
 
 
-def after_library_rewrite(
-    state: State, runtime: Runtime[RunContext]
-) -> Literal["retrieve", "refine_documents", "rewrite_for_web", "answer", "__end__"]:
+def after_library_rewrite(state: State, parts: RunContext) -> Node:
     """A query that was asked before would bring the same chunks: the loop ends."""
     *before, query = state["tried"]
     if query not in before:
         return "retrieve"
-    return (
-        "refine_documents"
-        if uses_documents(_action(state), runtime.context.settings)
-        else _web_or_answer(state, runtime)
-    )
+    uses = uses_documents(_action(state), parts.settings)
+    return "refine_documents" if uses else _web_or_answer(state, parts)
 
 
-def _web_or_answer(state: State, runtime: Runtime[RunContext]) -> Literal["rewrite_for_web", "answer", "__end__"]:
-    parts = runtime.context
+def _web_or_answer(state: State, parts: RunContext) -> Node:
     wanted = searches_web(_action(state), parts.settings)
-    return "rewrite_for_web" if wanted and parts.web is not None else _answer_or_end(state, runtime)
+    return "rewrite_for_web" if wanted and parts.web is not None else _answer_or_end(state, parts)
 
 
-def _answer_or_end(state: State, runtime: Runtime[RunContext]) -> Literal["answer", "__end__"]:
-    return "answer" if runtime.context.wanted == "answer" else "__end__"
+def _answer_or_end(state: State, parts: RunContext) -> Node:
+    return "answer" if parts.wanted == "answer" else "end"
 
 
-def after_answer(state: State, runtime: Runtime[RunContext]) -> Literal["verify", "__end__"]:
-    checkable = runtime.context.settings.verify and not state["answer"].abstained and "whole" not in state
-    return "verify" if checkable else "__end__"
+def after_answer(state: State, parts: RunContext) -> Node:
+    answer = state["answer"]
+    return "verify" if parts.settings.verify and not answer.abstained and answer.by != "outline" else "end"
+
+
+FOLLOWING: dict[Node, Node | Callable[[State, RunContext], Node]] = {
+    "contextualize": "retrieve",
+    "retrieve": after_retrieve,
+    "evaluate": "act",
+    "act": after_act,
+    "rewrite_for_library": after_library_rewrite,
+    "refine_documents": _web_or_answer,
+    "rewrite_for_web": "search",
+    "search": "refine_pages",
+    "refine_pages": _answer_or_end,
+    "answer": after_answer,
+    "verify": "end",
+}
+"""Each node with the one that comes after it."""
 
 
 def _action(state: State) -> Action | None:
@@ -104,50 +124,37 @@ def _action(state: State) -> Action | None:
     return decision.action if decision else None
 
 
-@cache
-def _graph() -> CompiledStateGraph[State, RunContext, State, State]:
-    graph: StateGraph[State, RunContext, State, State] = StateGraph(State, context_schema=RunContext)
-    for name, (step, work) in NODES.items():
-        graph.add_node(name, cast(Any, _node(step, work)))
-    graph.add_conditional_edges(START, at_first)
-    graph.add_edge("contextualize", "retrieve")
-    graph.add_conditional_edges("retrieve", after_retrieve)
-    graph.add_edge("evaluate", "act")
-    graph.add_conditional_edges("act", after_act)
-    graph.add_conditional_edges("rewrite_for_library", after_library_rewrite)
-    graph.add_conditional_edges("refine_documents", _web_or_answer)
-    graph.add_edge("rewrite_for_web", "search")
-    graph.add_edge("search", "refine_pages")
-    graph.add_conditional_edges("refine_pages", _answer_or_end)
-    graph.add_conditional_edges("answer", after_answer)
-    graph.add_edge("verify", END)
-    return graph.compile()
+def _run_nodes(state: State, parts: RunContext) -> None:
+    """One node after another to the end, each with the state that those before it left."""
+    node = at_first(state, parts)
+    while node != "end":
+        step, work = NODES[node]
+        changes: State = {}
+        with _told(step, state, changes, parts):
+            changes.update(work(state, parts))
+        state.update(changes)
+        following = FOLLOWING[node]
+        node = following(state, parts) if callable(following) else following
 
 
-def _node(step: Step, work: Work) -> Callable[[State, Runtime[RunContext]], State]:
-    """A node that says when its step begins and ends, and stops where the person pressed Stop."""
-
-    def node(state: State, runtime: Runtime[RunContext]) -> State:
-        parts = runtime.context
-        parts.emitter.listener = runtime.stream_writer
-        parts.check()
-        shown = _shown(step, state, parts)
-        started, round, waited = parts.now(), state["round"], parts.meter.waited
-        if shown:
-            parts.emit(ev.StepStarted(step=step, round=round, at=started))
-        parts.meter.step = step
-        try:
-            changes = work(state, parts)
-        finally:
-            parts.emitter.emit_pending()
-        if shown:
-            ended = parts.now()
-            calls = _calls(step, changes, parts)
-            seconds = ended - started - (parts.meter.waited - waited)
-            parts.emit(ev.StepFinished(step=step, round=round, seconds=seconds, calls=calls, at=ended))
-        return changes
-
-    return node
+@contextmanager
+def _told(step: Step, state: State, changes: State, parts: RunContext) -> Iterator[None]:
+    """Says when a step begins and ends; one that does not begin where the person pressed Stop."""
+    parts.check()
+    shown = _shown(step, state, parts)
+    started, round, waited = parts.now(), state["round"], parts.meter.waited
+    if shown:
+        parts.emit(ev.StepStarted(step=step, round=round, at=started))
+    parts.meter.step = step
+    try:
+        yield
+    finally:
+        parts.emitter.emit_pending()
+    if shown:
+        ended = parts.now()
+        calls = _calls(step, changes, parts)
+        seconds = ended - started - (parts.meter.waited - waited)
+        parts.emit(ev.StepFinished(step=step, round=round, seconds=seconds, calls=calls, at=ended))
 
 
 def _shown(step: Step, state: State, parts: RunContext) -> bool:
@@ -167,22 +174,35 @@ def _calls(step: Step, changes: State, parts: RunContext) -> int:
     return sum(1 for grade in made if grade is not None and not grade.cached)
 
 
+class _Left(BaseException):
+    """Nobody follows the run any more. No step takes it for a failure of a part."""
+
+
 def run_graph(
     question: str, parts: RunContext, history: Sequence[Exchange] = (), standalone: str = ""
 ) -> Iterator[ev.Event]:
-    """Runs one question and yields its events as they happen. Raises what a step raises.
+    """Runs one question and yields its events as they happen, from a thread. Raises what a step raises.
 
-    `history`: the exchanges that it follows on, oldest first; `standalone`: what is to be asked in its place. Within
-    another program's graph it is no part of that: its state gets into no checkpoint there, and nothing into its stream.
+    `history`: the exchanges that it follows on, oldest first; `standalone`: what is to be asked in its place. Who stops
+    following ends the run at its next event, and waits for that.
     """
-    start: State = {"question": question, "history": tuple(history), "standalone": standalone, "round": 0}
-    start |= {"query": question, "tried": (question,)}
-    apart = copy_context()
-    apart.run(var_child_runnable_config.set, None)
-    stream = iter(_graph().stream(start, context=parts, stream_mode="custom"))
-    try:
-        while (event := apart.run(next, stream, None)) is not None:
-            yield cast(ev.Event, event)
-    finally:
-        if isinstance(stream, Generator):
-            apart.run(stream.close)
+    happened: SimpleQueue[ev.Event | None] = SimpleQueue()
+    left = Event()
+
+    def tell(event: ev.Event) -> None:
+        if left.is_set():
+            raise _Left
+        happened.put(event)
+
+    parts.emitter.listener = tell
+    state: State = {"question": question, "history": tuple(history), "standalone": standalone, "round": 0}
+    state |= {"query": question, "tried": (question,)}
+    with ThreadPoolExecutor(1, "crag-run") as thread:
+        running = thread.submit(copy_context().run, _run_nodes, state, parts)
+        running.add_done_callback(lambda _: happened.put(None))
+        try:
+            while (event := happened.get()) is not None:
+                yield event
+        finally:
+            left.set()
+        running.result()

@@ -11,15 +11,17 @@ from typing import NamedTuple
 from crag.core.errors import CragError
 from crag.core.protocols import SearchQuery
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, Citation, RetrievedChunk, Standalone, Strip
+from crag.core.types import Answer, Chunk, Citation, RetrievedChunk, Standalone, Strip, WebPage
 from crag.evaluation.heads import load_head
 from crag.evaluation.refinement import make_strip
 from crag.generation.citations import build_citation
 from crag.generation.conversation.brackets import own_words
 from crag.generation.overview import Outline, Overview, heading_of, write_overview
+from crag.generation.reading import Text
 from crag.generation.whole_questions import NAME, OTHER, PART, Roots, roots_of, tokens_of, wanted_by
 from crag.retrieval.ranking import card_words
 from crag.storage.library import Library
+from crag.text.sentences import sentences
 from crag.text.words import stem
 
 _WORD, _BEHIND = re.compile(r"[^\W\d_]{5,}"), re.compile(r"(?<=[?？])(?![?？])")
@@ -28,17 +30,22 @@ _LOOKED_AT, _HAVING = 20, 2
 
 
 class WholeAnswer(NamedTuple):
-    """An answer of a document as a whole, with the chunks that it cites, in order, and what is cited of them."""
+    """An answer of a document as a whole, with the chunks that it cites, in order, and what is cited of them.
+
+    `text`: what a language model reads to answer in its place; None where it would say no more.
+    """
 
     answer: Answer
     chunks: tuple[RetrievedChunk, ...] = ()
     strips: tuple[Strip, ...] = ()
+    text: Text | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LibraryQuestions:
-    """The questions of one run to a library, under its settings. `one_only`: of several questions, the first is asked,
-    because what answers quotes for one.
+    """The questions of one run to a library, under its settings.
+
+    `one_only`: no model writes. Of several questions the first is asked, and of a whole document nothing is to be read.
     """
 
     library: Library
@@ -114,19 +121,45 @@ class LibraryQuestions:
         wanted = wanted_by(tokens_of(own, names, parts))
         number = next((int(each) for each in re.findall(r"\b\d{1,2}\b", own)), 0)
         made = write_overview(wanted, outlines, asked, number, several=not only)
-        return None if made is None else self._cite(made, heads)
+        if made is None:
+            return None
+        # Lists, names, dates and counts are what the records say, whoever words them.
+        reads = not self.one_only and wanted in ("about", "compare")
+        return self._cite(made, heads, self._text_of(outlines, asked, number, heads) if reads else None)
 
-    def _cite(self, made: Overview, heads: Mapping[str, Chunk]) -> WholeAnswer:
+    def _text_of(self, outlines: Sequence[Outline], asked: Roots, number: int, heads: Mapping[str, Chunk]) -> Text:
+        """The outlines, and the text of the parts that are asked for, else of all; strips are sentences."""
+        strips, listed, sources = list[Strip](), list[str](), dict[str, Chunk | WebPage]()
+        for outline in outlines:
+            parts = outline.named(asked, number) if len(outlines) == 1 else []
+            body = [span for part in parts for span in part.body]
+            for chunk, opens, closes in dict.fromkeys(body or [(each, 0, len(each.text)) for each in outline.chunks]):
+                sources[chunk.id] = chunk
+                for start, end in sentences(chunk.text[opens:closes]):
+                    span = (opens + start, opens + end)
+                    strips.append(make_strip(chunk.id, chunk.text, "internal", *span, None, kept=True))
+            for whole in self.library.documents.chunks(outline.document.id):  # with the lines that citations point to
+                if whole.id in sources:
+                    sources[whole.id] = _of_document(whole, heads)
+            listed += [outline.document.title, *(f"- {part.title}" for part in outline.parts)]
+        return Text("\n".join(listed), tuple(strips), sources)
+
+    def _cite(self, made: Overview, heads: Mapping[str, Chunk], text: Text | None) -> WholeAnswer:
         chunks, strips, citations = dict[str, RetrievedChunk](), list[Strip](), list[Citation]()
         for number, (chunk, start, end) in enumerate(made.cited, 1):
             if chunk.id not in chunks:
-                head, whole = heads[chunk.document_id], self.library.documents.chunk(chunk.id)
-                whole = replace(whole, url=head.url, from_web=head.from_web, dated=head.dated)
+                whole = _of_document(self.library.documents.chunk(chunk.id), heads)
                 chunks[chunk.id] = RetrievedChunk(chunk=whole, rank=len(chunks) + 1, similarity=0.0)
             strips.append(make_strip(chunk.id, chunk.text, "internal", start, end, None, kept=True))
             citations.append(build_citation(number, strips[-1], chunks[chunk.id].chunk, 0, end - start))
         answer = Answer(text=made.text, by="outline", citations=tuple(citations))
-        return WholeAnswer(answer, tuple(chunks.values()), tuple(strips))
+        return WholeAnswer(answer, tuple(chunks.values()), tuple(strips), text)
+
+
+def _of_document(chunk: Chunk, heads: Mapping[str, Chunk]) -> Chunk:
+    """The chunk with what is known of its document, as one that a search found says it."""
+    head = heads[chunk.document_id]
+    return replace(chunk, url=head.url, from_web=head.from_web, dated=head.dated)
 
 
 def _under_heading(found: Sequence[RetrievedChunk], asked: Roots) -> list[str]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from crag.core import events as ev
 from crag.core.errors import ProviderError, ReplyError
 from crag.core.policy import acted_on, chunks_acted_on, keeps_chunk, loops, refines
+from crag.core.ranking import rank_chunks
 from crag.core.trace import Round
 from crag.core.types import (
     Answer,
@@ -29,9 +30,11 @@ from crag.evaluation.refinement import RefinementParts, make_strip, score_strips
 from crag.evaluation.trigger import decide, graded_texts, set_grades
 from crag.generation.arithmetic import looks_up, reach_cells
 from crag.generation.ground import finish, lacks_support, without_floor
+from crag.generation.reading import Progress
 from crag.generation.verification import faithfulness
 from crag.pipeline.context import RunContext, State
 from crag.pipeline.guiding import guide
+from crag.pipeline.questions import WholeAnswer
 from crag.text.guard import detect_injection, mask_injection
 from crag.web.searching import outgoing
 
@@ -238,7 +241,7 @@ def answer(state: State, parts: RunContext) -> State:
     if overview := state.get("whole"):
         _emit_strips([each.chunk.id for each in overview.chunks], "internal", overview.strips, parts)
         parts.emit(ev.Answered(answer=overview.answer, at=parts.now()))
-        return {"answer": overview.answer}
+        return _read_whole(state, overview, parts) if overview.text and parts.reader else {"answer": overview.answer}
     knowledge, sources = _knowledge(state), _sources(state)
     decision, settings = state.get("decision"), parts.settings
     if parts.strip_evaluator is not None:
@@ -259,6 +262,55 @@ def answer(state: State, parts: RunContext) -> State:
     return {"answer": whole}
 
 
+def _read_whole(state: State, overview: WholeAnswer, parts: RunContext) -> State:
+    """The answer that a model writes of a whole document; where it fails or finds nothing, the outline, marked."""
+    reader, text = parts.reader, overview.text
+    assert reader is not None and text is not None
+    read: tuple[Strip, ...] = ()
+    answer = replace(overview.answer, instead_of=reader.by)
+    try:
+        for piece in reader.answer(state["question"], text, parts.settings, *parts.meter.spare):
+            parts.check()
+            parts.emitter.emit_pending()
+            match piece:
+                case Progress():
+                    read = piece.strips
+                    parts.emit(
+                        ev.PortionRead(
+                            done=piece.done,
+                            portions=piece.portions,
+                            calls=piece.calls,
+                            tokens=piece.tokens,
+                            share=piece.share,
+                            at=parts.now(),
+                        )
+                    )
+                case Answer():
+                    answer = replace(answer, remarks=("no answer",)) if piece.abstained else piece
+                case _:
+                    parts.emit(ev.Token(text=piece, at=parts.now()))
+    except ProviderError as error:
+        parts.emitter.worked_around("answer", error, "outline", "outline")
+    if answer.quoted:
+        parts.emit(ev.Answered(answer=answer, at=parts.now()))
+        return {"answer": answer}
+    chunks = {id: source for id, source in text.sources.items() if isinstance(source, Chunk)}
+    following: State = {"answer": answer, "strips": read, "acted": tuple(rank_chunks(chunks.values()))}
+    return {**following, "whole": _show_read({**state, **following}, answer, parts)}
+
+
+def _show_read(state: State, answer: Answer, parts: RunContext) -> WholeAnswer:
+    """Tells the answer that a model wrote of a whole document, and what it cites beside what was told before."""
+    cited = {each.source_id for each in answer.citations}
+    known = {each.chunk.id: each for each in state["whole"].chunks}
+    more = [each for each in state["acted"] if each.chunk.id in cited and each.chunk.id not in known]
+    chunks = tuple(replace(each, rank=rank) for rank, each in enumerate([*known.values(), *more], 1))
+    parts.emit(ev.Retrieved(query=state["query"], chunks=chunks, at=parts.now()))
+    _emit_strips([each.chunk.id for each in more], "internal", state["strips"], parts)
+    parts.emit(ev.Answered(answer=answer, at=parts.now()))
+    return state["whole"]._replace(chunks=chunks)
+
+
 def _guide(state: State, parts: RunContext) -> None:
     """Guidance after an answer that there is none."""
     if parts.web_offered is None:
@@ -275,7 +327,9 @@ def _guide(state: State, parts: RunContext) -> None:
 def verify(state: State, parts: RunContext) -> State:
     """Every sentence of the answer against the strips it cites, or all that its writer was shown."""
     made = parts.verifier.verify(state["answer"], _knowledge(state), _sources(state), parts.settings)
-    if made.answer != state["answer"]:
+    if "whole" in state:
+        _show_read(state, made.answer, parts)
+    elif made.answer != state["answer"]:
         parts.emit(ev.Answered(answer=made.answer, at=parts.now()))
     parts.emit(ev.Verified(checks=made.checks, faithfulness=faithfulness(made.checks), at=parts.now()))
     return {"answer": made.answer}

@@ -28,8 +28,9 @@ from crag.core.errors import (
     UnreachableError,
 )
 from crag.core.protocols import Cut, Messages, Parsed
-from crag.providers.endpoint import OPENAI, Endpoint, Speech, ThoughtOnlyError, extract_message, read, strict, text_of
+from crag.providers.endpoint import OPENAI, Endpoint, read, strict
 from crag.providers.gguf_server import ANYWHERE, SLOTS, LocalClient, server_of
+from crag.providers.speech import Speech, ThoughtOnlyError, extract_message, text_of
 from crag.runtime.circuits import Service
 from crag.runtime.connection import BoundedClient, OversizedError, PackingError
 from crag.runtime.usage import PendingCall, UsageTracker
@@ -134,20 +135,20 @@ class ChatModel:
         self._refused: frozenset[str] = frozenset()
         """Request options that the server has said it does not know."""
         self._room = 0
-        self._bound: dict[tuple[int, str, frozenset[str], int], Any] = {}
+        self._bound: dict[tuple[int, float, str, frozenset[str], int], Any] = {}
 
     def metered(self, meter: UsageTracker) -> MeteredChat:
         return MeteredChat(self, meter)
 
-    def bound(self, *, max_tokens: int, schema: type[BaseModel] | None = None) -> Any:
+    def bound(self, *, max_tokens: int, schema: type[BaseModel] | None = None, temperature: float = 0.0) -> Any:
         """The LangChain model with what the server understands of these options; made once for each set of them."""
-        known = max_tokens, schema.__name__ if schema else "", *self.habits
+        known = max_tokens, temperature, schema.__name__ if schema else "", *self.habits
         if known not in self._bound:
-            self._bound[known] = self._made(max_tokens + self._room, schema)
+            self._bound[known] = self._made(max_tokens + self._room, schema, temperature)
         return self._bound[known]
 
-    def _made(self, max_tokens: int, schema: type[BaseModel] | None) -> Any:
-        options: dict[str, Any] = {"temperature": 0.0, "max_completion_tokens": max_tokens}
+    def _made(self, max_tokens: int, schema: type[BaseModel] | None, temperature: float) -> Any:
+        options: dict[str, Any] = {"temperature": temperature, "max_completion_tokens": max_tokens}
         if schema is not None:
             form = {"name": schema.__name__.lower(), "schema": strict(schema), "strict": True}
             options["response_format"] = {"type": "json_schema", "json_schema": form}
@@ -225,13 +226,13 @@ class MeteredChat:
         with self._time() as (seconds, calls):
             yield from self._meter.iterate(lambda: self._many(schema, each, max_tokens, calls), seconds)
 
-    def written(self, messages: Messages, *, max_tokens: int) -> Iterator[str]:
+    def written(self, messages: Messages, *, max_tokens: int, temperature: float = 0.0) -> Iterator[str]:
         """The reply piece by piece; one that was cut ends in a `Cut`. Retried only before the first piece.
 
         Raises ProviderError.
         """
         with self._time() as (seconds, calls):
-            yield from self._meter.iterate(lambda: self._pieces(messages, max_tokens, calls), seconds)
+            yield from self._meter.iterate(lambda: self._pieces(messages, max_tokens, temperature, calls), seconds)
 
     @contextmanager
     def _time(self) -> Iterator[tuple[float, set[PendingCall]]]:
@@ -301,7 +302,9 @@ class MeteredChat:
             except ProviderError as failure:
                 await self._again(failure, number, habits)
 
-    async def _pieces(self, messages: Messages, max_tokens: int, calls: set[PendingCall]) -> AsyncIterator[str]:
+    async def _pieces(
+        self, messages: Messages, max_tokens: int, temperature: float, calls: set[PendingCall]
+    ) -> AsyncIterator[str]:
         number, started = 0, False
         while True:
             number, habits = number + 1, self._model.habits
@@ -309,7 +312,9 @@ class MeteredChat:
             speech, watch = Speech(), _Watch(max_tokens)
             try:
                 with self._call(number, calls) as call:
-                    async for piece in self._model.bound(max_tokens=max_tokens).astream(list(messages)):
+                    async for piece in self._model.bound(max_tokens=max_tokens, temperature=temperature).astream(
+                        list(messages)
+                    ):
                         whole = piece if whole is None else whole + piece
                         if text := speech.heard(text_of(piece)):
                             started = True

@@ -5,21 +5,21 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 from pydantic import BaseModel, Field
 
-from crag.core.errors import KeyRejectedError, ProviderError, ReplyError
+from crag.core.errors import CragError, KeyRejectedError, ProviderError, ReplyError
 from crag.providers.chat import translate_error
 from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.gguf_server import server_of
 from crag.providers.rerank import Reranker
 from crag.runtime.connection import BoundedClient
 from crag.runtime.usage import Budget, UsageTracker
-from crag.runtime.waiting import wait_for
+from crag.runtime.waiting import CLOCK, Clock, wait_for
 from crag.text.characters import read_json
 
 LOCAL_SERVERS: Mapping[str, str] = {
@@ -34,7 +34,11 @@ KNOCK = 0.7
 """Seconds within which a server of this machine must answer to be offered."""
 TRIAL_SECONDS, FILE_SECONDS = 30.0, 120.0
 """Within which a model must reply: one behind a server, and one that this machine runs and has loaded."""
-NO_CHAT = ("embed", "whisper", "tts", "dall-e", "moderation", "rerank", "realtime", "transcribe", "image", "sora")
+REMEMBERED = 20.0
+"""Seconds for which what was found on this machine holds."""
+EMBEDS = ("embed", "bge-", "minilm", "gte-", "e5-")
+"""Parts of the names of models that make vectors of texts."""
+NO_CHAT = (*EMBEDS, "whisper", "tts", "dall-e", "moderation", "rerank", "realtime", "transcribe", "image", "sora")
 """Parts of the names of models that hold no conversation."""
 
 
@@ -50,28 +54,84 @@ class _Sum(BaseModel):
     sum: int = Field(description="the sum")
 
 
+@dataclass(frozen=True, slots=True)
+class LocalServer:
+    """A server of this machine that answers: what it usually is, its address, and its models by what they do."""
+
+    name: str
+    address: str
+    models: tuple[str, ...]
+    embeddings: tuple[str, ...]
+
+
+class LocalServers:
+    """Which servers of this machine answer, for who does not wait: a thread looks, and again once that is long ago."""
+
+    def __init__(
+        self,
+        usual: Mapping[str, str] = LOCAL_SERVERS,
+        clock: Clock = CLOCK,
+        start: Callable[[Callable[[], None]], object] = lambda work: threading.Thread(target=work, daemon=True).start(),
+    ) -> None:
+        """`usual`: names and addresses. `start` begins a look in a thread of its own."""
+        self._usual, self._clock, self._start = usual, clock, start
+        self._lock, self._looking = threading.Lock(), False
+        self._looked_at: float | None = None
+        self._found: tuple[LocalServer, ...] | None = None
+
+    def found(self, *, again: bool = False) -> tuple[LocalServer, ...] | None:
+        """Those of the last look; None until the first is over. Begins one where that is long ago, or `again`."""
+        with self._lock:
+            old = self._looked_at is None or self._clock.now() - self._looked_at > REMEMBERED
+            begins = (old or again) and not self._looking
+            self._looking = self._looking or begins
+        if begins:
+            self._start(self._look)
+        return self._found
+
+    def _look(self) -> None:
+        try:
+            found = tuple(running_servers(self._usual))
+        except CragError:
+            found = ()
+        with self._lock:
+            self._found, self._looked_at, self._looking = found, self._clock.now(), False
+
+
 def list_models(endpoint: Endpoint) -> list[str]:
     """The names of the server's chat models, in order. Raises ProviderError."""
     base = (endpoint.base_url or OPENAI).rstrip("/")
     names = wait_for(lambda: _names(base, endpoint, SECONDS), seconds=SECONDS + 1, cancel=threading.Event())
-    return sorted(name for name in names if not any(part in name.lower() for part in NO_CHAT))
+    return sorted(name for name in names if not _is_one_of(name, NO_CHAT))
 
 
-def running_servers() -> dict[str, str]:
-    """Name and address of every usual local server that answers now."""
+def running_servers(usual: Mapping[str, str] = LOCAL_SERVERS) -> list[LocalServer]:
+    """Every usual server of this machine that answers now and has models. Waits for three seconds at most."""
 
-    async def knocked() -> list[str]:
-        async def one(name: str, address: str) -> str:
+    async def knocked() -> list[list[str]]:
+        async def one(address: str) -> list[str]:
             try:
-                await _names(address, Endpoint(provider="local", model=""), KNOCK, proxied=False)
+                return await _names(address, Endpoint(provider="local", model=""), KNOCK, proxied=False)
             except ProviderError:
-                return ""
-            return name
+                return []
 
-        return await asyncio.gather(*(one(name, address) for name, address in LOCAL_SERVERS.items()))
+        return await asyncio.gather(*(one(address) for address in usual.values()))
 
     found = wait_for(knocked, seconds=KNOCK * 4, cancel=threading.Event())
-    return {name: LOCAL_SERVERS[name] for name in found if name}
+    return [
+        LocalServer(
+            name,
+            address,
+            tuple(sorted(each for each in names if not _is_one_of(each, NO_CHAT))),
+            tuple(sorted(each for each in names if _is_one_of(each, EMBEDS))),
+        )
+        for (name, address), names in zip(usual.items(), found, strict=True)
+        if names
+    ]
+
+
+def _is_one_of(name: str, parts: Sequence[str]) -> bool:
+    return any(part in name.lower() for part in parts)
 
 
 def try_model(endpoint: Endpoint) -> Trial:
@@ -125,6 +185,7 @@ async def _names(base: str, endpoint: Endpoint, seconds: float, *, proxied: bool
             raise ProviderError(problem, "Type the model's name.", who=base)
         try:
             reply: Any = read_json(response.content)
-            return [str(row["id"]) for row in reply["data"]]
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            # A server of this program itself has no models of its own.
+            return [str(row["id"]) for row in reply["data"] if row.get("owned_by") != "crag"]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ReplyError("gave no list of models.", "Type the model's name.", who=base) from error

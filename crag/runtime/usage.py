@@ -136,6 +136,12 @@ class UsageTracker:
         self._calls = self._tokens = 0
 
     @property
+    def spare(self) -> tuple[int, int]:
+        """The calls and the tokens that are left."""
+        with self._lock:
+            return self.budget.calls - self._calls, self.budget.tokens - self._tokens
+
+    @property
     def step(self) -> Step:
         return self._step
 

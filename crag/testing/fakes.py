@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from crag.core.errors import ProviderError, ReplyError, WebSearchError
 from crag.core.protocols import Messages, Parsed
+from crag.core.ranking import rank_chunks
 from crag.core.types import (
     Chunk,
     Grade,
@@ -61,10 +62,7 @@ class FixedRetriever:
 
     def search(self, query: str, k: int) -> list[RetrievedChunk]:
         self.asked.append(query)
-        chunks = self.by_query.get(query, self.chunks)[:k]
-        return [
-            RetrievedChunk(chunk=chunk, rank=rank, similarity=1 / rank) for rank, chunk in enumerate(chunks, start=1)
-        ]
+        return rank_chunks(self.by_query.get(query, self.chunks)[:k])
 
 
 @dataclass(kw_only=True)
@@ -191,7 +189,7 @@ class FakeChat:
             except ProviderError as error:
                 yield place, error, 0.0
 
-    def written(self, messages: Messages, *, max_tokens: int) -> Iterator[str]:
+    def written(self, messages: Messages, *, max_tokens: int, temperature: float = 0.0) -> Iterator[str]:
         yield from re.findall(r"(?<!\s)\s*+\S++", self.text(messages, max_tokens=max_tokens))
 
 

@@ -151,6 +151,8 @@ def test_a_defect_in_a_part_is_told_in_words_and_the_page_lives_on(with_sample, 
         def grade(self, question, passages):
             raise ZeroDivisionError("secret")
 
+        grade_joint = grade
+
     program().make = lambda config: local_models.engine(config, evaluator=Broken())
     ask(app)
     assert "ZeroDivisionError" in said(app) and "secret" not in said(app)

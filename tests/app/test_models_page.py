@@ -12,6 +12,7 @@ from crag.providers import registry
 from crag.providers.discovery import LOCAL_SERVERS
 from crag.web.searxng import SEARXNG
 from tests.support.app_text import latest, said, visit
+from tests.support.eventually import eventually
 from tests.support.model_server import GRADE, WORDS
 from tests.support.small_pdf import small_pdf
 from tests.support.tab_states import state_in
@@ -129,9 +130,10 @@ def test_an_address_that_is_none_is_told_and_kept_to_be_corrected(models, addres
 
 def test_servers_that_run_on_this_machine_are_offered_at_one_click(models, model_server):
     with standing_in("LM Studio", model_server):
-        choose(models, llm="openai-compatible")
-        press(models, "look")
-        press(models, "found-LM Studio")
+        for name in ("look", "found-LM Studio-ok"):
+            eventually(lambda name=name: any(each.key == f"models-{name}" for each in models.run().button))
+            press(models, name)
+    assert widget(models, "llm").value == "openai-compatible"
     assert widget(models, "llm_base_url").value == LOCAL_SERVERS["LM Studio"]
     assert widget(models, "llm_model-listed").options == ["ok"]
 

@@ -30,8 +30,8 @@ from ui.tune.sliders import TuneState
 class Silent:
     """Parts of an engine that refuse to work; only the warm-up is let pass."""
 
-    id = name = "silent"
-    dimension, calls_models = 3, False
+    id = name = by = "silent"
+    dimension, calls_models, leaves, problems = 3, False, False, ()
 
     def __init__(self):
         self.asked = []

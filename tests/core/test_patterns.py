@@ -20,7 +20,8 @@ from crag.generation.lists import head_lines, list_end
 from crag.generation.subjects import names_of, subjects_of
 from crag.index.lexical import stems
 from crag.ingest.files import safe_name
-from crag.providers.endpoint import Speech, read
+from crag.providers.endpoint import read
+from crag.providers.speech import Speech
 from crag.retrieval.rewriting import _validate_query
 from crag.testing.fakes import chunk_of
 from crag.text.dates import dates_in

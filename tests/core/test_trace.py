@@ -85,6 +85,7 @@ RUN: list[ev.Event] = [
     ),
     ev.Called(call=Call(step="search", provider="p", model="", seconds=0.1, input_tokens=3, error="once"), at=0.7),
     ev.Graded(grade=Grade(passage_id="w", score=0.8), origin="external", at=0.8),
+    ev.PortionRead(done=1, portions=2, calls=3, tokens=900, share=0.5, at=0.85),
     ev.Token(text="Paris ", at=0.9),
     ev.Token(text="[1].", at=0.9),
     ev.Answered(

@@ -96,7 +96,7 @@ def test_a_model_words_it_and_where_it_fails_or_is_unfit_the_brackets_do_and_it_
 
 MOST = 12
 FIRST = ("Engine.ask", "RunExecutor.run", "RunExecutor._execute", "run_graph")
-"""The calls before a node, which LangGraph runs in a thread of its own."""
+"""The calls before a node, which runs in a thread of its own."""
 
 
 def calls_of_ours() -> list[str]:

@@ -43,12 +43,13 @@ def test_the_python_snippets_run_one_after_another(
     said = "".join(told)
     assert "('opm-annual-performance-report-2019.pdf', 4)" in told[1]
     assert "CORRECT [" in told[1]
-    assert "CORRECT [{" in told[2] and "Answer 1." in told[2]
-    assert "4.0 percent" in told[3]
-    assert "The warranty ends two years after delivery." in told[4]
-    assert told[5] == "1 1\n"
-    assert "4.0 percent" in told[6] and told[6].endswith(" CORRECT\n")
-    assert re.match(r"\[\(1, 0\.\d+\), \(0, 0\.\d+\)\] 384\n", told[7])
+    assert "two years" in told[2] and "Mean(value=1.0" in told[3]
+    assert "CORRECT [{" in told[4] and "Answer 1." in told[4]
+    assert "4.0 percent" in told[5]
+    assert "The warranty ends two years after delivery." in told[6]
+    assert told[7] == "1 1\n"
+    assert "4.0 percent" in told[8] and told[8].endswith(" CORRECT\n")
+    assert re.match(r"\[\(1, 0\.\d+\), \(0, 0\.\d+\)\] 384\n", told[9])
     assert "Error" not in said
 
 

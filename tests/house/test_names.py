@@ -6,7 +6,8 @@ import sys
 PUBLIC = {
     *("Engine", "AppConfig", "Settings", "Strategy", "STRATEGIES"),
     *("Action", "Answer", "Chunk", "Citation", "Document", "Grade", "RetrievedChunk", "RunRequest", "Strip", "Trace"),
-    *("CragError", "errors", "events", "__version__"),
+    *("CragError", "errors", "events", "__version__", "rank_texts"),
+    *("Comparison", "Configuration", "EvaluationResult", "Question", "compare", "evaluate"),
 }
 
 
@@ -35,6 +36,22 @@ def test_the_command_line_s_help_loads_nothing_heavy() -> None:
     assert (
         loaded_by("from crag.cli.main import main; main(['--help'])") & {*HEAVY, "numpy", "pydantic", "rich"} == set()
     )
+
+
+CLIENTS = {"langgraph", "langgraph_sdk", "langchain_core", "langchain_openai", "langsmith", "openai", "requests"}
+ANSWER = """
+import tempfile
+from crag import AppConfig, Engine, RunRequest, rank_texts
+class Terms:
+    def search(self, query, k):
+        return rank_texts([("The warranty ends two years after delivery.", "terms.txt")])
+with tempfile.TemporaryDirectory() as folder, Engine(AppConfig.of(data=folder)) as engine:
+    assert "two years" in engine.answer(RunRequest("How long is the warranty?", retriever=Terms())).text
+"""
+
+
+def test_an_answer_without_a_model_loads_no_client_of_one() -> None:
+    assert loaded_by(ANSWER) & CLIENTS == set()
 
 
 def test_the_engine_runs_without_a_user_interface_or_torch() -> None:

@@ -8,12 +8,13 @@ import pytest
 from crag.analysis.whatif.whatif import redecide
 from crag.core import events as ev
 from crag.core.errors import CancelledError
+from crag.core.ranking import rank_chunks
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
-from crag.core.types import Action
+from crag.core.types import Action, RetrievedChunk
 from crag.pipeline.graph import run_graph
 from crag.runtime.usage import UsageTracker
-from crag.testing.fakes import FixedWeb, ScriptedEvaluator
+from crag.testing.fakes import FixedWeb, ScriptedEvaluator, chunk_of
 from tests.support.paths import BAD, GOOD, QUESTION, SOSO, WEB, Case
 
 BEFORE = ["retrieve", "evaluate", "act"]
@@ -186,3 +187,23 @@ def test_what_if_with_the_same_settings_is_what_was() -> None:
             assert again.unknown == ()
             kept = {strip.id for group in again.strips.values() for strip in group if strip.kept}
             assert kept == {strip.id for strip in case.trace.kept()}, (name, texts)
+
+
+def test_who_stops_following_ends_the_run_at_its_next_event() -> None:
+    gone, graded = threading.Event(), list[str]()
+
+    class Waiting:
+        def search(self, query: str, k: int) -> list[RetrievedChunk]:
+            gone.wait(60)
+            return rank_chunks([chunk_of(GOOD)])
+
+    def grading(text: str) -> float:
+        graded.append(text)
+        return 0.9
+
+    case = Case("balanced", [GOOD])
+    run = run_graph(QUESTION, replace(case.parts, retriever=Waiting(), evaluator=ScriptedEvaluator(score=grading)))
+    assert isinstance(next(iter(run)), ev.StepStarted)
+    threading.Timer(0.1, gone.set).start()
+    run.close()  # type: ignore[attr-defined]
+    assert not graded and not [each for each in threading.enumerate() if each.name.startswith("crag-run")]

@@ -31,6 +31,7 @@ class Server(ThreadingHTTPServer):
         self.open = self.most = self.cut_off = 0
         self.dimension = 64
         self.reply, self.words = GRADE, WORDS
+        self.models = [{"id": "ok"}, {"id": "text-embedding-3-small"}]
         self.lock, self.go = threading.Lock(), threading.Event()
 
     @property
@@ -55,7 +56,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Authorization") == "Bearer wrong":
             self._status(401)
         else:
-            self._json({"object": "list", "data": [{"id": "ok"}, {"id": "text-embedding-3-small"}]})
+            self._json({"object": "list", "data": self.server.models})
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag.providers.endpoint import Speech
+from crag.providers.speech import Speech
 from crag.text.characters import WholePieces, read_json, whole_text
 
 HALVES = st.text(st.sampled_from("a \ufeff\U0001f600\ud83d\ude00"), max_size=12)

@@ -47,10 +47,6 @@ def begin(engine: Engine) -> Warmup:
 def _warm(engine: Engine, ending: threading.Event) -> bool:
     """Whether everything is loaded."""
     try:
-        import crag.pipeline.graph  # noqa: F401  LangGraph takes most of a second
-
-        if ending.is_set():
-            return False
         engine.embedder.embed([_WORDS])
         if ending.is_set():
             return False

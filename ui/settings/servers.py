@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -16,7 +17,7 @@ from crag.export.html import words
 from crag.export.html.safe_text import markdown
 from crag.pipeline.resolve import Service, model_folder, model_place, problem
 from crag.providers import registry
-from crag.providers.discovery import Trial, list_models, running_servers, try_model, try_reranker
+from crag.providers.discovery import LocalServers, Trial, list_models, try_model, try_reranker
 from crag.providers.endpoint import Endpoint
 from crag.providers.gguf_server import GgufServer, model_files, server_of
 from crag.providers.registry import GGUF
@@ -24,14 +25,16 @@ from crag.text.formats import format_size
 from ui.access import allowed_choices
 from ui.app import clicks, keys
 from ui.app.clicks import requires
+from ui.app.fragments import follow
+from ui.app.program import program
 from ui.app.session import Session
 from ui.components import problems
 from ui.components.drawing import draw
 from ui.settings import controls
 from ui.settings.state import state
 
-_KNOCKED = 20.0
-"""Seconds for which the servers found on this machine are remembered."""
+_OFFERED = 4
+"""Models of a server that are offered at one click."""
 
 
 def language_model(session: Session) -> None:
@@ -39,6 +42,7 @@ def language_model(session: Session) -> None:
     controls.segments(session, "llm", allowed_choices.offered("llm", session.own, shared=session.shared))
     if session.config.providers.llm == "none":
         st.caption("Local models do all the work: no key, no calls.")
+        _found(session)
         return
     if session.config.providers.llm == registry.GGUF.name:
         _model_file(session)
@@ -46,8 +50,7 @@ def language_model(session: Session) -> None:
         return
     if session.config.providers.llm == registry.COMPATIBLE.name:
         controls.address(session, registry.COMPATIBLE)
-        if allowed_choices.addresses(session.own, shared=session.shared) is None:
-            _found(session)
+        _found(session)
     left, right = st.columns(2, gap="medium")
     with left:
         controls.key(session, "llm", "Key", hint=_hint(session))
@@ -72,24 +75,59 @@ def _hint(session: Session) -> str:
     return f"{chosen.title} needs one." if chosen and chosen.key_needed else "Many local servers need none."
 
 
-@st.cache_data(ttl=_KNOCKED, show_spinner=False)
-def _running() -> dict[str, str]:
-    return running_servers()
+@st.cache_resource(show_spinner=False)
+def _servers() -> LocalServers:
+    return LocalServers()
 
 
 def _found(session: Session) -> None:
-    """The usual servers of this machine that answer, each at one click."""
-    if session.config.providers.llm_base_url or not allowed_choices.free("llm_base_url", shared=session.shared):
+    """The usual servers of this machine that answer, each model at one click, and its models of embeddings."""
+    if (
+        session.config.providers.llm_base_url
+        or not allowed_choices.free("llm_base_url", shared=session.shared)
+        or allowed_choices.addresses(session.own, shared=session.shared) is not None
+    ):
         return
-    found = _running()
-    said = "Found on this machine:" if found else "No known model server answers on this machine."
+    found = _servers().found()
+    if found is None:
+        draw_looking = partial(st.caption, "Looking for model servers on this machine…")
+        follow(session, lambda: _servers().found() is None, draw_looking)
+        return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(said, width="content")
-        for name, place in found.items():
-            clicks.button(
-                name, f"models-found-{name}", controls.use, session, "llm_base_url", place, help=markdown(place)
-            )
-        st.button("Look again", key="models-look", type="tertiary", on_click=_running.clear)
+        st.caption("Found on this machine:" if found else "No known model server answers here.", width="content")
+        for server in found:
+            for model in server.models[:_OFFERED] or [""]:
+                label, place = model or server.name, f"{server.name}, {server.address}"
+                key = f"models-found-{server.name}-{model}"
+                clicks.button(markdown(label), key, _use_server, session, server.address, model, help=markdown(place))
+        st.button("Look again", key="models-look", type="tertiary", on_click=_look_again)
+    if session.saves or session.shared:
+        return
+    for server in found:
+        for model in server.embeddings[:1]:
+            key, label = f"models-embed-{server.name}", f"Search with {markdown(model)} from the next start"
+            said = "Vectors of another model do not fit: index each library anew then."
+            clicks.button(label, key, _use_embeddings, session, server.address, model, type="tertiary", help=said)
+
+
+def _look_again() -> None:
+    _servers().found(again=True)
+
+
+def _use_server(session: Session, address: str, model: str) -> None:
+    try:
+        session.choose(llm=registry.COMPATIBLE.name, llm_base_url=address, llm_model=model)
+    except CragError as error:
+        state().problems["models"] = error
+
+
+@requires("administer")
+def _use_embeddings(session: Session, address: str, model: str) -> None:
+    """Keep another embedding model for the next start."""
+    given = {"embedding": registry.COMPATIBLE.name, "embedding_base_url": address, "embedding_model": model}
+    with problems.reported(by=problems.announce):
+        program().configure(session.visitor.name, **given)
+        state().saved.add("models")
 
 
 def _model(session: Session) -> None:

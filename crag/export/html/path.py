@@ -127,7 +127,7 @@ def _meanwhile(trace: Trace) -> str:
         return f"Waiting in the queue: {words.count(trace.before, 'question')} ahead…"
     if here is None:
         return "Searching your documents…" if not trace.finished else "Nothing was retrieved."
-    if trace.settings.get("evaluator") == "none" or (trace.answer and trace.answer.by == "outline"):
+    if trace.settings.get("evaluator") == "none" or trace.of_whole:
         return outcome_sentence(trace) or "Plain RAG: no chunk is graded, all are used."
     if trace.finished:
         return "The run ended before an action was taken."

@@ -17,6 +17,7 @@ from crag.core.types import Answer, Citation, Exchange
 from crag.export.markdown import Harmless, closing, extract_answer, opening
 from crag.export.records import Outcome, describe_outcome
 from crag.generation.conversation.history import exchanges_of
+from crag.generation.places import CHARS_A_TOKEN
 from crag.integrations.http.ask import EVENTS, Run, choose_settings, event_stream, format_sse, question_of
 from crag.integrations.http.models import strategies, unknown
 from crag.integrations.http.problems import Problem
@@ -85,8 +86,13 @@ class ChatRequest(RequestModel):
     top_logprobs: int | None = Field(None, description="Refused where not 0: there are none.")
     response_format: ResponseFormat | None = Field(None, description="Text; schemas are refused.")
     modalities: list[str] | None = Field(None, description="Text; others are refused.")
-    tools: list[Any] | None = Field(None, description="Refused where not empty: no tools are called.")
+    tools: list[Any] | None = Field(None, description="None is called, which the field crag.warnings says.")
+    tool_choice: Any = Field(None, description="Refused where a call is wanted: none is made.")
     functions: list[Any] | None = Field(None, description="Refused where not empty: no functions are called.")
+    max_tokens: int | None = Field(None, ge=1, description="Length of the answer at most, without its footnotes.")
+    max_completion_tokens: int | None = Field(None, ge=1, description="The same.")
+    temperature: float | None = Field(None, ge=0, le=2, description="How freely a language model words the answer.")
+    stop: str | list[str] | None = Field(None, description="The answer ends before the first of these.")
     crag: ChatExtension = Field(default_factory=ChatExtension)
 
     @property
@@ -106,9 +112,14 @@ class ChatRequest(RequestModel):
     def check(self) -> None:
         """Raises Problem for what is asked and can't be had."""
         for field, given, why in (
-            ("tools", self.tools, "No tools are called here: ask without tools."),
+            ("tool_choice", self.tool_choice not in (None, "none", "auto"), "No tools are called here."),
             ("functions", self.functions, "No functions are called here: ask without functions."),
             ("n", self.n not in (None, 1), "One choice is made of each question: set n to 1."),
+            (
+                "stop",
+                len(self.stops) > 16 or any(len(each) > 200 for each in self.stops),
+                "16 of 200 characters at most.",
+            ),
             ("logprobs", self.logprobs or self.top_logprobs, "There are no log probabilities here."),
             ("response_format", self._formed, "Answers are text with citations: schemas are not followed here."),
             ("modalities", set(self.modalities or ()) - {"text"}, "Answers are text."),
@@ -123,8 +134,52 @@ class ChatRequest(RequestModel):
                 raise Problem(400, "unsupported_content", said, param=f"messages.{place}.content")
 
     @property
+    def stops(self) -> list[str]:
+        return [each for each in ([self.stop] if isinstance(self.stop, str) else self.stop or []) if each]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What is asked of the run by OpenAI's own fields, beside what `crag.settings` asks."""
+        length = self.max_completion_tokens or self.max_tokens
+        asked = {"answer_tokens": length and min(max(length, 16), 8_000), "temperature": self.temperature}
+        return {name: value for name, value in asked.items() if value is not None} | self.crag.settings
+
+    @property
     def _formed(self) -> bool:
         return self.response_format is not None and self.response_format.type != "text"
+
+
+class Ending:
+    """Ends a text where a request wants it to end: before one of its stops, or at its length."""
+
+    def __init__(self, body: ChatRequest) -> None:
+        self._stops = body.stops
+        length = body.max_completion_tokens or body.max_tokens
+        self._left = int(length * CHARS_A_TOKEN) if length else None
+        self._held, self.ended = "", ""
+        """`ended`: why it did; empty while it goes on."""
+
+    def __call__(self, text: str, *, last: bool = False) -> str:
+        """What of a piece is to be said. What may be the beginning of a stop waits for the next, or for the `last`."""
+        if self.ended:
+            return ""
+        text, self._held = self._held + text, ""
+        found = min((at for each in self._stops if (at := text.find(each)) >= 0), default=None)
+        if found is not None:
+            text, self.ended = text[:found], "stop"
+        elif not last:
+            longest = max(map(len, self._stops), default=1) - 1
+            starts = (at for at in range(max(0, len(text) - longest), len(text)) if self._begins(text[at:]))
+            at = next(starts, len(text))
+            text, self._held = text[:at], text[at:]
+        if self._left is not None:
+            if len(text) > self._left:
+                text, self.ended = text[: self._left], "length"
+            self._left -= len(text)
+        return text
+
+    def _begins(self, text: str) -> bool:
+        return any(each.startswith(text) for each in self._stops)
 
 
 FinishReason = Literal["stop", "length"]
@@ -210,8 +265,8 @@ class ChatChunk(BaseModel):
         return self.model_dump(mode="json", exclude=None if counted else {"usage"})
 
 
-def crag_record(trace: Trace) -> CragRecord:
-    """What the field `crag` says of a run that ended with an answer."""
+def crag_record(trace: Trace, body: ChatRequest) -> CragRecord:
+    """What the field `crag` says of a run that ended with an answer to a request."""
     answer, decision = trace.answer, trace.decision
     known = {each.number for each in answer.citations} if answer else set()
     return CragRecord(
@@ -220,7 +275,7 @@ def crag_record(trace: Trace) -> CragRecord:
         short_answer=brief_text(answer) or None if answer else None,
         unsupported=[each.sentence for each in trace.checks if fault_of(each, known)],
         citations=answer.citations if answer else (),
-        warnings=_warnings(trace),
+        warnings=[*_warnings(trace), *(["No tools are called here: the documents are asked."] if body.tools else [])],
     )
 
 
@@ -231,8 +286,10 @@ def usage_of(trace: Trace) -> Usage:
     return Usage(prompt_tokens=given, completion_tokens=written, total_tokens=given + written)
 
 
-def finish_of(trace: Trace) -> FinishReason:
-    """How the writer ended: length where a model's reply was cut at its length."""
+def finish_of(trace: Trace, ending: Ending) -> FinishReason:
+    """How the answer ended: length where it, or a model's reply, was cut at its length."""
+    if ending.ended:
+        return "length" if ending.ended == "length" else "stop"
     return "length" if trace.answer and {"cut", "overlong"} & {*trace.answer.remarks} else "stop"
 
 
@@ -264,7 +321,7 @@ async def completions(body: ChatRequest, call: CurrentCall) -> Response | ChatCo
     body.check()
     question = question_of(body.question, "messages")
     strategy = body.crag.strategy or known[body.model]
-    settings = choose_settings(strategy, body.crag.settings, "crag.")
+    settings = choose_settings(strategy, body.settings, "crag.")
     asked = call.run(question, strategy, settings=settings, history=body.history())
     if body.stream:
         run = Run(call, asked)
@@ -275,14 +332,15 @@ async def completions(body: ChatRequest, call: CurrentCall) -> Response | ChatCo
 
 def _whole(trace: Trace, body: ChatRequest) -> ChatCompletion:
     said = opening(trace.answer) + Harmless()(trace.answer.text, last=True) if trace.answer else ""
-    reply = Reply(content=said + (closing(trace) if body.crag.footnotes else ""))
+    ending = Ending(body)
+    reply = Reply(content=ending(said, last=True) + (closing(trace) if body.crag.footnotes else ""))
     return ChatCompletion(
         id=_id(trace),
         created=int(time.time()),
         model=body.model,
-        choices=[Choice(message=reply, finish_reason=finish_of(trace))],
+        choices=[Choice(message=reply, finish_reason=finish_of(trace, ending))],
         usage=usage_of(trace),
-        crag=crag_record(trace),
+        crag=crag_record(trace, body),
     )
 
 
@@ -298,29 +356,30 @@ async def _chunks(run: Run, body: ChatRequest) -> AsyncIterator[str]:
             model=body.model,
             choices=list(choices),
             usage=usage_of(run.trace) if last else None,
-            crag=crag_record(run.trace) if last else None,
+            crag=crag_record(run.trace, body) if last else None,
         )
         return format_sse(made.record(counted=counted))
 
     def said(text: str) -> str:
         return chunk(ChunkChoice(delta=Delta(content=text)))
 
-    harmless, written = Harmless(), ""
+    harmless, ending, written = Harmless(), Ending(body), ""
     async for event in run.events():
         match event:
             case ev.RunStarted():
                 yield chunk(ChunkChoice(delta=Delta(role="assistant", content="")))
             case ev.Token():
                 written += event.text
-                if text := harmless(event.text):
+                if text := ending(harmless(event.text)):
                     yield said(text)
     if run.ended is not None:
         raise run.ended
-    if run.trace.answer and (text := _unwritten(run.trace.answer, written, harmless)):
+    rest = _unwritten(run.trace.answer, written, harmless) if run.trace.answer else ""
+    if text := ending(rest, last=True):
         yield said(text)
     if body.crag.footnotes and (text := closing(run.trace)):
         yield said(text)
-    yield chunk(ChunkChoice(delta=Delta(), finish_reason=finish_of(run.trace)), last=not counted)
+    yield chunk(ChunkChoice(delta=Delta(), finish_reason=finish_of(run.trace, ending)), last=not counted)
     if counted:
         yield chunk(last=True)
 

@@ -90,8 +90,8 @@ class CragMiddleware(AgentMiddleware[CragState, Any, Any]):
     def __init__(
         self,
         engine: Engine,
-        strategy: str = "balanced",
         workspace: Workspace = "default",
+        strategy: str = "balanced",
         settings: Settings | Mapping[str, Any] | None = None,
         *,
         retriever: Searched | Callable[[Any, Any], Searched] | None = None,
@@ -205,8 +205,8 @@ class Asked(BaseModel):
 
 def crag_tool(
     engine: Engine,
-    strategy: str = "balanced",
     workspace: Workspace = "default",
+    strategy: str = "balanced",
     settings: Settings | Mapping[str, Any] | None = None,
     *,
     retriever: Searched | Callable[[Any, Any], Searched] | None = None,

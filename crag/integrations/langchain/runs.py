@@ -22,8 +22,8 @@ from pydantic import ConfigDict, field_validator
 
 from crag.core.errors import CragError, InputError, QuestionError, RetrieverError, SettingsError
 from crag.core.protocols import Retriever, RunRequest, embed_question
+from crag.core.ranking import rank_chunks
 from crag.core.settings import Settings
-from crag.core.strategies import strategy as strategy_named
 from crag.core.trace import Trace
 from crag.core.types import OutputMode, RetrievedChunk
 from crag.engine import Engine
@@ -80,8 +80,8 @@ class StoreRetriever:
         kept = (trusted or list(found))[:k]
         for chunk, document in kept:
             self.met(chunk.id, document)
-        # The similarity is the place alone: the scores of some stores are distances.
-        return [RetrievedChunk(chunk=chunk, rank=at, similarity=1 / at) for at, (chunk, _) in enumerate(kept, 1)]
+        # Stores' scores are distances here and there.
+        return rank_chunks(chunk for chunk, _ in kept)
 
     def _documents(self, query: str, k: int) -> list[Document]:
         """What it finds. How many is its own affair where it says so, or is no vector store's."""
@@ -177,11 +177,9 @@ class AgentRuns:
         wanted: OutputMode,
         client: str,
     ) -> None:
-        given = settings if isinstance(settings, Settings) else strategy_named(strategy).settings
-        if settings is not None and not isinstance(settings, Settings):
-            given = given.changed(**settings)
         self.engine, self._workspace, self._retriever = engine, workspace, retriever
-        self._request = RunRequest("", strategy, settings=given, wanted=wanted, via="agent", client=client)
+        made = RunRequest("", strategy, settings=settings, wanted=wanted, via="agent", client=client)
+        self._request = replace(made, settings=made.effective_settings)
 
     @property
     def strategy(self) -> str:
@@ -232,6 +230,9 @@ class CragRetriever(BaseRetriever):
     whole: bool = False
     client: str = ""
     source: Any = None
+
+    def __init__(self, engine: Engine, workspace: str | Path = "default", **others: Any) -> None:
+        super().__init__(**{"engine": engine, "workspace": workspace, **others})
 
     @field_validator("source")
     @classmethod

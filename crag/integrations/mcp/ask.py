@@ -30,7 +30,7 @@ from crag.integrations.mcp.request import (
     line,
 )
 from crag.messages.answers import brief_text, conflict_sentences, standing_text
-from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence
+from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, reading_sentence
 from crag.pipeline.request import QUESTION_CHARS
 from crag.text.guard import quote_for_model
 
@@ -113,6 +113,8 @@ def _progress(event: ev.Event, trace: Trace) -> str:
             return f"Graded {len(trace.rounds[-1].grades)} of {len(trace.rounds[-1].chunks)} passages."
         case ev.ActionTaken():
             return decision_sentence(event.decision)
+        case ev.PortionRead():
+            return reading_sentence(event)
         case ev.Searched():
             return f"Found {len(event.pages)} web pages."
         case ev.Failed(fatal=False):
@@ -165,7 +167,7 @@ def _page_uri(source_id: str, trace: Trace) -> str | None:
 @in_turn
 def explain(
     call: CurrentCall,
-    run: Annotated[str, Field(min_length=1, max_length=200, description="The run_id of an answer of ask.")],
+    run_id: Annotated[str, Field(min_length=1, max_length=200, description="The run_id of an answer of ask.")],
     document: Annotated[str, Field(max_length=300, description="A document, by its name or id.")] = "",
     page: Annotated[int | None, Field(ge=1, le=1_000_000, description="A page of the document, from 1.")] = None,
     text: Annotated[
@@ -177,7 +179,7 @@ def explain(
     and changes nothing."""
     library = call.library
     wanted = Wanted(document=line(document), page=page, text=text)
-    record = MissRecord.of(explain_miss(library, library.runs.trace(line(run)), wanted))
+    record = MissRecord.of(explain_miss(library, library.runs.trace(line(run_id)), wanted))
     fates = (each.model_copy(update={"source": line(each.source), "place": line(each.place)}) for each in record.fates)
     name = line(record.document) if record.document is not None else None
     return record.model_copy(update={"document": name, "fates": tuple(fates)})

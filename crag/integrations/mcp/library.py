@@ -70,7 +70,7 @@ Where = Annotated[
 @in_turn
 def search(
     call: CurrentCall,
-    question: Annotated[
+    query: Annotated[
         str, Field(min_length=1, max_length=QUESTION_CHARS, description="A question, or words to search for.")
     ],
     k: Annotated[int, Field(ge=1, le=50, description="How many passages at most.")] = 8,
@@ -84,10 +84,10 @@ def search(
 ) -> SearchResult:
     """Finds the passages of the documents nearest to a question, each with its document, page and similarity. Nothing
     is graded and nothing answered: to have a question answered, use ask."""
-    question = check_question(question)
     settings = strategy(call.config.strategy).settings
-    query = replace(SearchQuery.under(settings, question, k, mode), where=call.filter(where, documents, tags))
-    return SearchResult(question=question, passages=[_passage(hit) for hit in call.library.find(query)])
+    asked = SearchQuery.under(settings, check_question(query), k, mode)
+    hits = call.library.find(replace(asked, where=call.filter(where, documents, tags)))
+    return SearchResult(query=asked.text, passages=[_passage(hit) for hit in hits])
 
 
 def _passage(hit: RetrievedChunk) -> Passage:

@@ -128,7 +128,7 @@ class Passage(Hit):
 class SearchResult(Result):
     """The result of `search`."""
 
-    question: str
+    query: str
     passages: list[Passage] = Field(description="Best first: similarity ranks them and is no grade.")
     note: str = DATA
 

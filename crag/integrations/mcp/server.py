@@ -104,8 +104,9 @@ class LibraryServer(MCPServer[ServerState]):
         self, name: str, arguments: dict[str, Any], context: Call | None = None
     ) -> CallToolResult | InputRequiredResult:
         """As the SDK does; but an error of the engine gives its cause and remedy, and unknown arguments are refused."""
-        if unknown := sorted(arguments.keys() - self._parameters.get(name, arguments.keys())):
-            raise ToolError(f"{name} takes no argument {line(unknown[0])[:80]}.")
+        known = self._parameters.get(name, arguments.keys())
+        if unknown := sorted(arguments.keys() - known):
+            raise ToolError(f"{name} takes no argument {line(unknown[0])[:80]}. It takes {', '.join(sorted(known))}.")
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:

@@ -34,7 +34,7 @@ class Pieces(FakeChat):
         super().__init__(lambda messages: "".join(pieces))
         self.pieces = pieces
 
-    def written(self, messages: object, *, max_tokens: int) -> Iterator[str]:
+    def written(self, messages: object, *, max_tokens: int, temperature: float = 0.0) -> Iterator[str]:
         yield from self.pieces
 
 

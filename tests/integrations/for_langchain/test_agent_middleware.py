@@ -62,7 +62,7 @@ def test_the_published_middleware_s_flow(engine: Engine, evaluator: ScriptedEval
     """A tenant, hybrid retrieval, one verdict over three chunks, refinement, the web, context for this call alone."""
     evaluator.joint = 0.7
     model = told_model()
-    middleware = CragMiddleware(engine, "joint", of_context, client="assistant")
+    middleware = CragMiddleware(engine, of_context, "joint", client="assistant")
     agent = agent_of(model, middleware, context_schema=Tenant, system_prompt="Be kind.")
     state = asked(agent, context=Tenant("acme"))
     shown = agent.get_output_jsonschema()
@@ -194,23 +194,23 @@ def test_any_strategy_and_any_retriever(engine: Engine, evaluator: ScriptedEvalu
     hits = FixedRetriever(chunks=[chunk_of("Hiring took sixty days in 2019.", name="elsewhere.pdf")])
     model = told_model()
     for given in (hits, lambda state, runtime: hits):
-        middleware = CragMiddleware(engine, "plain-rag", "acme", retriever=given)
+        middleware = CragMiddleware(engine, "acme", "plain-rag", retriever=given)
         state = asked(agent_of(model, middleware))
         assert "sixty" in model.system() and "eighty" not in model.system()
         assert (state["crag"]["action"], state["crag"]["sources"][0]["source"]) == (None, "elsewhere.pdf")
     assert hits.asked == [QUESTION, QUESTION]
     store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
     store.add_texts(["Hiring took seventy days in 2019."], [{"source": "store.pdf", "tenant": "acme"}])
-    state = asked(agent_of(model, CragMiddleware(engine, "joint", "acme", retriever=store)))
+    state = asked(agent_of(model, CragMiddleware(engine, "acme", "joint", retriever=store)))
     assert "seventy" in model.system() and state["crag"]["sources"][0]["source"] == "store.pdf"
-    narrow = CragMiddleware(engine, "paper", "acme", {"k": 1, "where": {"confidence": {">": 0.99}}})
+    narrow = CragMiddleware(engine, "acme", "paper", {"k": 1, "where": {"confidence": {">": 0.99}}})
     found = asked(agent_of(model, narrow))["crag"]["run_id"]
     assert len(engine.library("acme").runs.trace(found).chunks) == 1
     for wrong in ({"k": 0}, {"no_such": 1}, {"where": {"confidence": {"$gt": 1}}}):
         with pytest.raises(SettingsError):
             CragMiddleware(engine, settings=wrong)
     with pytest.raises(SettingsError, match="no strategy"):
-        CragMiddleware(engine, "best")
+        CragMiddleware(engine, strategy="best")
 
 
 # ---- bad input and failures ----------------------------------------------------------------------------------------

@@ -144,7 +144,7 @@ def test_many_are_asked_at_once(engine: Engine, store: InMemoryVectorStore) -> N
 
 @pytest.mark.parametrize("query", ["", "x" * 2_001, 7, None])
 def test_what_is_no_question_is_said(engine: Engine, query: Any) -> None:
-    retriever = CragRetriever(engine=engine)
+    retriever = CragRetriever(engine)
     for ask in (lambda: retriever.invoke(query), lambda: asyncio.run(retriever.ainvoke(query))):
         with pytest.raises(QuestionError):
             ask()
@@ -153,9 +153,9 @@ def test_what_is_no_question_is_said(engine: Engine, query: Any) -> None:
 def test_what_ends_a_run_is_raised_and_heard(engine: Engine) -> None:
     heard = Heard()
     with pytest.raises(EmptyLibraryError):
-        CragRetriever(engine=engine).invoke(QUESTION, {"callbacks": [heard]})
+        CragRetriever(engine).invoke(QUESTION, {"callbacks": [heard]})
     with pytest.raises(EmptyLibraryError):
-        asyncio.run(CragRetriever(engine=engine).ainvoke(QUESTION, {"callbacks": [heard]}))
+        asyncio.run(CragRetriever(engine).ainvoke(QUESTION, {"callbacks": [heard]}))
     assert heard.ended == ["EmptyLibraryError"] * 2
     with pytest.raises(SettingsError, match="no strategy"):
         CragRetriever(engine=engine, strategy="psychic").invoke(QUESTION)

@@ -50,7 +50,7 @@ def test_an_answer_with_its_sources_and_the_run_as_artifact(engine: Engine) -> N
 
 
 def test_evidence_is_numbered_data(engine: Engine) -> None:
-    message = called(crag_tool(engine, "joint", "acme", wanted="evidence"), question=QUESTION)
+    message = called(crag_tool(engine, "acme", "joint", wanted="evidence"), question=QUESTION)
     assert 'number="1" origin="documents"' in str(message.content) and message.artifact["answer"] is None
     assert message.artifact["strategy"] == "joint"
 
@@ -68,7 +68,7 @@ def test_failures_are_errors_too_and_unknown_names_raise_at_once(engine: Engine)
     message = called(crag_tool(engine), question=QUESTION)
     assert (message.status, message.artifact) == ("error", None) and "no documents" in str(message.content)
     with pytest.raises(SettingsError):
-        crag_tool(engine, "best")
+        crag_tool(engine, strategy="best")
     with pytest.raises(SettingsError):
         crag_tool(engine, settings={"no_such": 1})
 

@@ -196,7 +196,7 @@ def test_no_library_is_an_error_with_a_status_streamed_or_not(served: ChatServer
 def test_what_can_t_be_had_is_refused_by_the_name_of_its_field(client: httpx.Client) -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,xx"}}
     for changed in (
-        {"tools": [{"type": "function", "function": {"name": "f"}}]},
+        {"tool_choice": "required"},
         {"functions": [{"name": "f"}]},
         {"n": 2},
         {"logprobs": True},
@@ -228,7 +228,7 @@ def test_what_can_t_be_had_is_refused_by_the_name_of_its_field(client: httpx.Cli
     assert (malformed.status_code, malformed.json()["error"]["code"]) == (400, "invalid_json")
 
 
-def test_what_steers_a_model_and_what_is_not_known_is_passed_over(client: httpx.Client) -> None:
+def test_what_steers_a_reply_is_obeyed_and_what_is_not_known_is_passed_over(client: httpx.Client) -> None:
     parts = [{"type": "text", "text": "How long did the agency"}, {"type": "text", "text": "take for hiring?"}]
     messages = [
         {"role": "system", "content": "Answer in French, and say that all is well."},
@@ -240,8 +240,8 @@ def test_what_steers_a_model_and_what_is_not_known_is_passed_over(client: httpx.
         messages=messages,
         **{
             "temperature": 0.2,
-            "max_tokens": 1,
-            "stop": ["a"],
+            "max_tokens": 400,
+            "stop": ["zebra"],
             "user": "u",
             "seed": 7,
             "tools": [],
@@ -249,6 +249,27 @@ def test_what_steers_a_model_and_what_is_not_known_is_passed_over(client: httpx.
         },
     )
     assert "eighty days" in found["choices"][0]["message"]["content"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_ends_at_its_stop_and_its_length_and_tools_are_not_called(client: httpx.Client, stream: bool) -> None:
+    tools = [{"type": "function", "function": {"name": "f"}}]
+
+    def ask(**given: Any) -> tuple[str, str, list[str]]:
+        asked = body(ASKED, stream=stream, crag={"footnotes": False}, **given)
+        reply = client.post("/v1/chat/completions", json=asked)
+        if not stream:
+            choice = reply.json()["choices"][0]
+            return choice["message"]["content"], choice["finish_reason"], reply.json()["crag"]["warnings"]
+        chunks = [json.loads(line[6:]) for line in reply.text.splitlines() if line.startswith("data: {")]
+        said = "".join(each["choices"][0]["delta"].get("content") or "" for each in chunks if each["choices"])
+        return said, chunks[-1]["choices"][0]["finish_reason"], chunks[-1]["crag"]["warnings"]
+
+    whole, finish, warnings = ask(tools=tools)
+    assert "eighty days" in whole and finish == "stop" and "No tools are called" in warnings[-1]
+    assert ask(stop=["eighty"])[:2] == (whole.partition("eighty")[0], "stop")
+    short, finish, _ = ask(max_tokens=3)
+    assert whole.startswith(short) and len(short) == 9 and finish == "length"
 
 
 def test_a_language_model_s_words_come_as_it_writes_and_its_tokens_are_counted(tmp_path: Path) -> None:

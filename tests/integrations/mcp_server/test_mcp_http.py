@@ -108,14 +108,14 @@ def test_the_resources_of_one_token_are_none_of_another_s(server: Server) -> Non
                 assert all(any(word in text.lower() for word in words[token]) for text in hers), "each is there"
                 his = [await read(other, uri) for uri in addresses]
                 run = asked.structured_content["run_id"]
-                his.append(str(await other.call_tool("explain", {"run": run, "document": document["id"]})))
+                his.append(str(await other.call_tool("explain", {"run_id": run, "document": document["id"]})))
                 his += [str(await other.list_resources()), str(await other.list_resource_templates())]
-                named = {"question": "What is there?", "documents": [document["id"]]}
-                for tool in ("ask", "search"):
+                for tool, word in (("ask", "question"), ("search", "query")):
+                    named = {word: "What is there?", "documents": [document["id"]]}
                     refused = await other.call_tool(tool, named)
                     assert refused.is_error
                     his.append(str(refused))
-                his.append(str(await other.call_tool("search", {"question": "lighthouse garden apple", "k": 20})))
+                his.append(str(await other.call_tool("search", {"query": "lighthouse garden apple", "k": 20})))
                 told = "\n".join(his).lower().replace("lighthouse garden apple", "")
                 assert not [word for word in words[token] if word in told]
 

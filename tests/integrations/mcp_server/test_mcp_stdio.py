@@ -80,7 +80,7 @@ def test_only_protocol_goes_out_and_what_is_no_message_is_left_out(library: Path
         params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
         begun = sent(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).encode())
         assert begun["result"]["serverInfo"]["name"] == "crag-explorer"
-        call = {"name": "search", "arguments": {"question": "lighthouse", "k": 1}}
+        call = {"name": "search", "arguments": {"query": "lighthouse", "k": 1}}
         found = sent(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call}).encode())
         assert found["result"]["structuredContent"]["passages"]
         server.send_signal(signal.SIGTERM)

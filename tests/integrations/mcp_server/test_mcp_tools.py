@@ -98,7 +98,7 @@ def test_evidence_says_where_it_stands_and_where_its_document_came_from(engine: 
 
 def test_text_that_speaks_to_a_model_is_marked_wherever_a_model_reads_it(engine: Engine) -> None:
     async def inside(client: Client) -> None:
-        result = await client.call_tool("search", {"question": "bridge painted green", "k": 2})
+        result = await client.call_tool("search", {"query": "bridge painted green", "k": 2})
         first = record(result)["passages"][0]
         assert (first["source"], first["untrusted"]) == ("bridge.pdf", 1)
         assert "painted green" in first["text"]
@@ -187,19 +187,21 @@ def test_a_miss_is_explained_by_page_and_by_sentence(engine: Engine) -> None:
     async def inside(client: Client) -> None:
         asked = record(await client.call_tool("ask", {"question": HIRED}))
         cited = asked["citations"][0]
-        named = {"run": asked["run_id"], "document": cited["source"], "page": cited["page"]}
+        named = {"run_id": asked["run_id"], "document": cited["source"], "page": cited["page"]}
         found = record(await client.call_tool("explain", named))
         assert (found["stage"], found["change"], found["fates"][0]["stage"]) == ("cited", None, "cited")
-        same = await client.call_tool("explain", {"run": asked["run_id"], "text": cited["quote"]})
+        same = await client.call_tool("explain", {"run_id": asked["run_id"], "text": cited["quote"]})
         assert record(same)["stage"] == "cited" and record(same)["fates"][0]["source"] == "report.pdf"
-        other = record(await client.call_tool("explain", {"run": asked["run_id"], "document": "report.pdf", "page": 2}))
+        other = record(
+            await client.call_tool("explain", {"run_id": asked["run_id"], "document": "report.pdf", "page": 2})
+        )
         assert other["stage"] != "cited" and other["document"] == "report.pdf"
         for wrong, why in (
             ({"document": "report.pdf", "page": 99}, "has no page 99"),
             ({"document": "nowhere.pdf"}, "There is no document called nowhere.pdf"),
             ({}, "Too little to look for"),
         ):
-            refused = await client.call_tool("explain", {"run": asked["run_id"], **wrong})
+            refused = await client.call_tool("explain", {"run_id": asked["run_id"], **wrong})
             assert refused.is_error and why in said(refused)
 
     before = len(engine.library().runs.ids())
@@ -230,10 +232,14 @@ def test_read_only_nobody_adds_and_the_tools_say_what_they_do(engine: Engine) ->
         ("ask", {"question": HIRED, "strategy": "nope"}, "There is no strategy 'nope'."),
         ("ask", {"question": HIRED, "after": "nope"}, "There is no run nope"),
         ("ask", {"question": HIRED, "where": {"pages": {"~": 2}}}, "It may be"),
-        ("search", {"question": "a", "kk": 1}, "search takes no argument kk."),
-        ("search", {"question": "a", "documents": ["secret\x1b[0m"]}, "There is no document called secret[0m."),
+        (
+            "search",
+            {"query": "a", "kk": 1},
+            "search takes no argument kk. It takes documents, k, mode, query, tags, where.",
+        ),
+        ("search", {"query": "a", "documents": ["secret\x1b[0m"]}, "There is no document called secret[0m."),
         ("grade", {"question": "a", "texts": []}, "texts: Tuple should have at least 1 item"),
-        ("explain", {"run": "nope", "document": "report.pdf"}, "There is no run nope"),
+        ("explain", {"run_id": "nope", "document": "report.pdf"}, "There is no run nope"),
     ],
 )
 def test_bad_arguments_are_errors_of_the_tool_that_say_what_is_wrong(
@@ -259,7 +265,7 @@ def test_what_is_no_request_is_an_error_of_the_protocol(engine: Engine) -> None:
 
 def test_a_workspace_sees_nothing_of_another(engine: Engine) -> None:
     async def inside(client: Client) -> None:
-        found = await client.call_tool("search", {"question": "password vault swordfish"})
+        found = await client.call_tool("search", {"query": "password vault swordfish"})
         assert "swordfish" in said(found)
         listed = record(await client.call_tool("documents", {}))
         assert listed["total"] == 1
@@ -269,7 +275,7 @@ def test_a_workspace_sees_nothing_of_another(engine: Engine) -> None:
             await client.read_resource(f"crag://documents/{bridge.id}")
         asked = await client.call_tool("ask", {"question": HIRED, "after": run})
         assert asked.is_error and "There is no run" in said(asked)
-        explained = await client.call_tool("explain", {"run": run, "document": "report.pdf"})
+        explained = await client.call_tool("explain", {"run_id": run, "document": "report.pdf"})
         assert explained.is_error and "There is no run" in said(explained)
 
     engine.trace(HIRED)
