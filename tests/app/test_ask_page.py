@@ -75,8 +75,8 @@ def test_sliders_re_decide_at_once_and_can_be_kept(with_sample, app):
     trace = latest()
     score = trace.decision.score
     assert score < 1.0
-    slider = next(slider for slider in app.slider if slider.label == "Thresholds")
-    slider.set_value((0.3, 1.0)).run()
+    state_in(app, RunsState).lines = (trace.run_id, 0.3, 1.0)
+    app.run()
     assert not app.exception and "What if" in said(app) and "would become" in said(app)
     assert len(program().engine.library().runs.latest(10)) == 1, "no new run was needed"
     app.button(key="tune-use").click().run()

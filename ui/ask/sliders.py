@@ -1,25 +1,30 @@
-"""Sliders beside a run: what it would have become, decided again at once without a model call."""
+"""The rail and the sliders beside a run: what it would have become, decided again without a model call."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import streamlit as st
 
+from crag.analysis.whatif.entries import Entry
+from crag.analysis.whatif.lines import Decided, tabulate
+from crag.analysis.whatif.replay_plan import Planner
 from crag.analysis.whatif.whatif import WhatIf, redecide
 from crag.core.errors import SettingsError
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
-from crag.core.types import KeepReason, Strip
+from crag.core.types import Aggregation, Decision, KeepReason, Strip
 from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.elements import Html
 from crag.export.html.passage import View
 from crag.export.html.path import chip
+from crag.export.html.safe_text import excerpt
 from crag.messages.answers import lacking_sentence
 from crag.messages.tuning import unknown_sentence
-from crag.messages.wording import decision_sentence, words_text
+from crag.messages.wording import VERDICTS, decision_sentence, words_text
 from crag.text.words import count_words
 from ui.app import clicks, tab
 from ui.app.clicks import requires
@@ -27,14 +32,25 @@ from ui.app.session import Session
 from ui.components import forms
 from ui.components.drawing import draw
 from ui.components.problems import show
+from ui.components.rail import Outcomes, Point, draw_rail
+
+_MARKS = {
+    Aggregation.ANY: "best",
+    Aggregation.WORST: "worst",
+    Aggregation.MEAN: "average",
+    Aggregation.JOINT: "together",
+    Aggregation.SET: "together",
+}
+"""What the score that is compared with the lines is called."""
 
 
 def sliders(run: str, base: Settings) -> Settings:
-    """The settings that the sliders beside `run` stand at; `base`, the run's own, until one is moved."""
+    """The settings that lines and sliders beside `run` stand at; `base`, the run's own, until one is moved."""
     key = f"tune-{run}-{tab.runs().reset}"
     if base.evaluator == "none":
         return base
-    moved = forms.thresholds(base, base.lower, base.upper, key=key)
+    of, lower, upper = tab.runs().lines or ("", 0.0, 0.0)
+    moved: dict[str, Any] = {"lower": lower, "upper": upper} if of == run else {}
     with st.expander(forms.MORE, key=f"{key}-more"):
         first, second = st.columns(2, gap="medium")
         with first:
@@ -47,6 +63,67 @@ def sliders(run: str, base: Settings) -> Settings:
     except SettingsError as error:
         show(error)
         return base
+
+
+def draw_lines(trace: Trace, settings: Settings, base: Settings, *, web_on: bool) -> None:
+    """The rail of a run: its passages, their score together, and what the run would come to under other lines."""
+    if base.evaluator == "none" or (trace.finished and not trace.rounds):
+        return
+
+    def describe(decided: Decided) -> dict[str, Any]:
+        decision, number, reason = decided
+        if reason:
+            return {"again": True, "said": ""}
+        again = decision is None or decision.action is not trace.action or number + 1 != len(trace.rounds)
+        return {"again": again, "said": _would_be(trace, decision, again=again)}
+
+    def moved(lower: float, upper: float) -> None:
+        tab.runs().lines = trace.run_id, lower, upper
+
+    web = web_on or bool(trace.searches)
+    points, outcomes = _passages(trace), Outcomes(settings, describe, 4, web)
+    if trace.decision is not None:
+        entry = Entry.of(trace)
+        here = outcomes.place(Planner(entry).decision(settings))
+        table = outcomes.table(tabulate(entry, settings))
+        points.append({"id": "", "kind": "mark", "title": _MARKS[settings.aggregation], "table": table, "here": here})
+    live = not trace.finished
+    draw_rail("rail", settings, base, points, outcomes.found, moved, unit="passage", run=trace.run_id, live=live, web=web)
+
+
+def _passages(trace: Trace) -> list[Point]:
+    """The passages that have a score, and what each earlier search of the library came to."""
+    here = trace.round
+    if here is None:
+        return []
+    scored = [(found.chunk, here.grades.get(found.chunk.id)) for found in here.chunks]
+    deciding = trace.decision.deciding_id if trace.decision else None
+    points: list[Point] = [
+        {
+            "id": chunk.id,
+            "title": words.place(chunk) or excerpt(chunk.source, 60),
+            "score": grade.score,
+            "deciding": chunk.id == deciding,
+            "pick": f"chunk:{chunk.id}",
+        }
+        for chunk, grade in scored
+        if grade is not None and grade.score is not None
+    ]
+    for number, round in enumerate(trace.rounds[:-1], 1):
+        if round.decision and round.decision.score is not None:
+            title = f"search {number}: {VERDICTS[round.decision.action]}"
+            points.append({"id": f"search-{number}", "kind": "earlier", "title": title, "score": round.decision.score})
+    return points
+
+
+def _would_be(trace: Trace, decision: Decision | None, *, again: bool) -> str:
+    """What the run comes to, and whether its answer stays."""
+    if trace.action is None or decision is None:
+        return ""
+    before, after = VERDICTS[trace.action], VERDICTS[decision.action]
+    if not again:
+        return f"Still {after} ({decision.action}): the answer stays."
+    return f"{before.capitalize()} → {after} ({decision.action}): the question would be asked again."
 
 
 def view(trace: Trace, settings: Settings) -> tuple[View, WhatIf | None]:
@@ -105,6 +182,7 @@ def _adopt(session: Session, trace: Trace, settings: Settings) -> None:
 
 def _back() -> None:
     tab.runs().reset += 1
+    tab.runs().lines = None
 
 
 def _change(trace: Trace, what: WhatIf) -> Html:

@@ -252,8 +252,16 @@ class Planner:
             return Unknown(Missing.NO_ROUND)
         if self._retrieves_otherwise(settings):
             return Unknown(Missing.OTHER_RETRIEVAL)
-        grades = self._grades(self.entry.rounds[0], settings)
-        return grades if isinstance(grades, Unknown) else self._together(0, grades, settings)
+        return self.grades(0, settings)
+
+    def grades(self, number: int, settings: Settings) -> Sequence[Grade] | Unknown:
+        """The grades that decide after round `number`; or why they can't be known. No threshold changes them."""
+        grades = self._grades(self.entry.rounds[number], settings)
+        if isinstance(grades, Unknown):
+            return grades
+        if number and settings.loop_merge != "last":
+            grades = [grade for _, grade in self.acted(number, settings, joint=True) if grade is not None]
+        return self._together(number, grades, settings)
 
     def decision(self, settings: Settings) -> tuple[Decision | None, int, Unknown | None]:
         """The decision that would be acted on, its round, and why there is none where it can't be known."""
@@ -264,12 +272,7 @@ class Planner:
         if self._retrieves_otherwise(settings):
             return None, 0, Unknown(Missing.OTHER_RETRIEVAL)
         for number, stored in enumerate(self.entry.rounds):
-            grades = self._grades(stored, settings)
-            if isinstance(grades, Unknown):
-                return None, number, grades
-            if number and settings.loop_merge != "last":
-                grades = [grade for _, grade in self.acted(number, settings, joint=True) if grade is not None]
-            grades = self._together(number, grades, settings)
+            grades = self.grades(number, settings)
             if isinstance(grades, Unknown):
                 return None, number, grades
             decision = decide(grades, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)

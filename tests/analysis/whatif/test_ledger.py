@@ -12,7 +12,8 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from crag.analysis.whatif.entries import Entry, KeptStrips, Missing, OutcomeRow, Saved, Shared, Unknown
-from crag.analysis.whatif.replay_plan import StoredDecisions
+from crag.analysis.whatif.lines import tabulate
+from crag.analysis.whatif.replay_plan import Planner, StoredDecisions
 from crag.analysis.whatif.whatif import WhatIf, redecide
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
@@ -137,6 +138,23 @@ def test_every_run_comes_out_as_what_if_has_it_and_again_under_other_thresholds(
     for each in (settings, other, settings):
         for trace, row in zip(stored(), ledger().redecide(each).rows, strict=True):
             assert said(row) == expected(trace, each), (trace.strategy, trace.settings)
+
+
+@pytest.mark.slow
+@given(other_settings(), st.booleans(), st.lists(THRESHOLDS, min_size=4, max_size=8))
+@examples(max_examples=sized(40, 15))
+def test_the_table_of_the_lines_holds_what_every_place_of_them_leads_to(settings, binary, moved) -> None:
+    settings = settings.changed(binary=binary, upper=settings.lower)
+    for trace in stored():
+        planner, table = Planner(Entry.of(trace)), tabulate(Entry.of(trace), settings)
+        edges = [{edge for start in starts for edge in (start - 1, start)} for starts in (table.lowers, table.uppers)]
+        for lower, upper in [*product(*edges), *moved]:
+            upper = lower if binary else upper
+            if 0 <= lower <= upper <= 100:
+                lines = {"lower": lower / 100, "upper": upper / 100}
+                decision, *rest = planner.decision(settings.changed(**lines))
+                found, *known = table.at(**lines) or ("nothing",)
+                assert known == rest and (found and replace(found, **lines)) == decision, (trace.settings, lines)
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
