@@ -8,14 +8,14 @@ from typing import Any
 import streamlit as st
 
 from crag.analysis.whatif.entries import Entry
-from crag.analysis.whatif.lines import Decided, tabulate
+from crag.analysis.whatif.lines import tabulate
 from crag.analysis.whatif.replay_plan import Planner
 from crag.analysis.whatif.whatif import WhatIf, redecide
 from crag.core.errors import SettingsError
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
-from crag.core.types import Aggregation, Decision, KeepReason, Strip
+from crag.core.types import Aggregation, KeepReason, Strip
 from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.elements import Html
@@ -34,13 +34,7 @@ from ui.components.drawing import draw
 from ui.components.problems import show
 from ui.components.rail import Outcomes, Point, draw_rail
 
-_MARKS = {
-    Aggregation.ANY: "best",
-    Aggregation.WORST: "worst",
-    Aggregation.MEAN: "average",
-    Aggregation.JOINT: "together",
-    Aggregation.SET: "together",
-}
+_MARKS = {Aggregation.ANY: "best", Aggregation.WORST: "worst", Aggregation.MEAN: "average"}
 """What the score that is compared with the lines is called."""
 
 
@@ -70,25 +64,19 @@ def draw_lines(trace: Trace, settings: Settings, base: Settings, *, web_on: bool
     if base.evaluator == "none" or (trace.finished and not trace.rounds):
         return
 
-    def describe(decided: Decided) -> dict[str, Any]:
-        decision, number, reason = decided
-        if reason:
-            return {"again": True, "said": ""}
-        again = decision is None or decision.action is not trace.action or number + 1 != len(trace.rounds)
-        return {"again": again, "said": _would_be(trace, decision, again=again)}
-
     def moved(lower: float, upper: float) -> None:
         tab.runs().lines = trace.run_id, lower, upper
 
     web = web_on or bool(trace.searches)
-    points, outcomes = _passages(trace), Outcomes(settings, describe, 4, web)
+    points, outcomes = _passages(trace), Outcomes(settings, 4, web)
     if trace.decision is not None:
         entry = Entry.of(trace)
+        mark: Point = {"id": "", "kind": "mark", "title": _MARKS.get(settings.aggregation, "together")}
+        was = {"was": trace.action, "round": len(trace.rounds) - 1}
         here = outcomes.place(Planner(entry).decision(settings))
-        table = outcomes.table(tabulate(entry, settings))
-        points.append({"id": "", "kind": "mark", "title": _MARKS[settings.aggregation], "table": table, "here": here})
-    live = not trace.finished
-    draw_rail("rail", settings, base, points, outcomes.found, moved, unit="passage", run=trace.run_id, live=live, web=web)
+        points.append(mark | was | {"here": here, "table": outcomes.table(tabulate(entry, settings))})
+    about = {"unit": "passage", "run": trace.run_id, "live": not trace.finished, "web": web}
+    draw_rail("rail", settings, base, points, outcomes.found, moved, **about)
 
 
 def _passages(trace: Trace) -> list[Point]:
@@ -114,16 +102,6 @@ def _passages(trace: Trace) -> list[Point]:
             title = f"search {number}: {VERDICTS[round.decision.action]}"
             points.append({"id": f"search-{number}", "kind": "earlier", "title": title, "score": round.decision.score})
     return points
-
-
-def _would_be(trace: Trace, decision: Decision | None, *, again: bool) -> str:
-    """What the run comes to, and whether its answer stays."""
-    if trace.action is None or decision is None:
-        return ""
-    before, after = VERDICTS[trace.action], VERDICTS[decision.action]
-    if not again:
-        return f"Still {after} ({decision.action}): the answer stays."
-    return f"{before.capitalize()} → {after} ({decision.action}): the question would be asked again."
 
 
 def view(trace: Trace, settings: Settings) -> tuple[View, WhatIf | None]:
@@ -186,23 +164,18 @@ def _back() -> None:
 
 
 def _change(trace: Trace, what: WhatIf) -> Html:
-    if what.decision is None:
+    reason = what.decision and decision_sentence(what.decision, named=what.decision.instead_of is not None)
+    if reason is None:
         lead: object = "This change needs a new run to show its effect."
     elif what.changes_action:
-        lead = (chip(what.before), " would become ", chip(what.action), f": {_reason(what)}")
+        lead = (chip(what.before), " would become ", chip(what.action), ": ", reason)
     else:
-        lead = ("Still ", chip(what.action), f": {_reason(what)}")
+        lead = ("Still ", chip(what.action), ": ", reason)
     lines = [*_strips(trace, what), *_web(trace, what), *map(unknown_sentence, what.unknown)]
     if what.unknown and (lacking := lacking_sentence(trace)):
         lines.append(lacking)
     listed = [h.li[line] for line in lines]
     return h.div("cx")[h.div("change", role="status")[h.b["What if"], " ", lead, h.ul[listed]]]
-
-
-def _reason(what: WhatIf) -> str:
-    if what.decision is None:
-        return "Plain RAG: nothing is graded."
-    return decision_sentence(what.decision, named=what.decision.instead_of is not None)
 
 
 def _strips(trace: Trace, what: WhatIf) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import streamlit as st
@@ -15,13 +14,11 @@ from crag.core.types import Action
 from crag.messages.tuning import unknown_sentence
 from crag.messages.wording import VERDICTS
 from crag.text.formats import count
-from ui.components.drawing import ASSETS
+from ui.components.drawing import asset_text
 
 _ROUTES = {(True, False): "documents", (True, True): "both", (False, True): "web", (False, False): "nothing"}
 """What an answer is made from, by whether an action uses documents and searches the web."""
-_NAMES = {"lower": "too little", "upper": "enough"}
 
-_TRACK = {"documents": "your documents", "decide": "decide", "pick": "pick sentences", "answer": "answer"}
 
 Point = dict[str, Any]
 """A point as the browser takes it: `id` and `title`, with a `score`, or a `table` over the outcomes."""
@@ -30,26 +27,24 @@ Point = dict[str, Any]
 class Outcomes:
     """What runs come to under the lines, each once; a table names them by their places here."""
 
-    def __init__(
-        self, settings: Settings, describe: Callable[[Decided], Mapping[str, Any]], digits: int, web: bool = True
-    ) -> None:
+    def __init__(self, settings: Settings, digits: int, web: bool = True) -> None:
         """`digits` of a score are told apart; `web`: whether it can be searched."""
         self.found: list[dict[str, Any]] = []
-        self._settings, self._describe, self._digits, self._web = settings, describe, digits, web
+        self._settings, self._digits, self._web = settings, digits, web
         self._places: dict[tuple[Any, ...], int] = {}
 
     def place(self, decided: Decided | None) -> int | None:
         """The place of an outcome; None of none."""
         if decided is None:
             return None
-        decision, _, reason = decided
+        decision, number, reason = decided
         action, score = (decision.action, decision.score) if decision else (None, None)
         made = {
             "action": action,
+            "round": number,
             "score": None if score is None else round(score, self._digits),
             "route": "" if reason else route(action, self._settings, self._web),
             "note": _note(decided),
-            **self._describe(decided),
         }
         if (key := tuple(made.values())) not in self._places:
             self._places[key] = len(self.found)
@@ -84,14 +79,15 @@ def draw_rail(
     start: Settings,
     points: Sequence[Point],
     outcomes: Sequence[Mapping[str, Any]],
-    moved: Callable[[float, float], object],
+    moved: Callable[..., object],
     *,
     unit: str,
     run: str = "",
     live: bool = False,
     web: bool = True,
 ) -> None:
-    """Draw the rail with its lines as `settings` have them; `moved` is given where a hand has put them.
+    """Draw the rail with its lines as `settings` have them; `moved` is called with the `lower` and `upper`
+    threshold where a hand has put them.
 
     `start`: where the lines stand without that. `unit`: what a dot is. `run`: the run whose passages they are; "" where
     each is a run. `live`: more points will come. `web`: whether it can be searched.
@@ -100,7 +96,7 @@ def draw_rail(
     def keep() -> None:
         match getattr(st.session_state.get(key), "moved", None):
             case [of, int() | float() as lower, int() | float() as upper] if of == run and 0 <= lower <= upper <= 100:
-                moved(lower / 100, upper / 100)
+                moved(lower=lower / 100, upper=upper / 100)
 
     again = settings.loop_on if settings.max_rewrites else ()
     signs = {action: " ↻" if action in again else "" for action in Action}
@@ -114,25 +110,16 @@ def draw_rail(
         "doubt": _hundredths(settings.ambiguity_margin),
         "zones": {action: [VERDICTS[action], f"→ {route(action, settings)}{signs[action]}"] for action in Action},
         "verdicts": VERDICTS,
-        "names": _NAMES,
         "unit": unit,
-        "tallies": not run,
-        "routed": bool(run),
-        "track": {**_TRACK, "web": "the web" if web else "the web (off)"},
-        "nothing": "no answer",
+        "web": "the web" if web else "the web (off)",
         "hint": f"Drag a line to see what it would change.{' ↻ searches again first.' if any(signs.values()) else ''}",
         "points": points,
         "outcomes": outcomes,
     }
-    js, css = _asset("rail.js"), _asset("rail.css")
-    draw = st.components.v2.component("crag_rail", js=js, css=css, isolate_styles=False)
+    style, script = asset_text("rail.css"), asset_text("rail.js")
+    draw = st.components.v2.component("crag_rail", css=style, js=script, isolate_styles=False)
     draw(key=key, data=data, on_moved_change=keep)
 
 
 def _hundredths(threshold: float) -> float:
     return round(threshold * 100, 6)
-
-
-@cache
-def _asset(name: str) -> str:
-    return (ASSETS / name).read_text(encoding="utf-8")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from crag.analysis.whatif.entries import Entry, Unknown
 from crag.analysis.whatif.replay_plan import Planner
@@ -20,8 +19,7 @@ Decided = tuple[Decision | None, int, Unknown | None]
 """As `Planner.decision` gives it; the thresholds in it are those of one pair of its cell."""
 
 
-@dataclass(frozen=True, slots=True)
-class LineTable:
+class LineTable(NamedTuple):
     """The decisions of a run by the places of its lines.
 
     `lowers`, `uppers`: the hundredths of the line, in order and from 0, at which something may change. `cells`: by
@@ -32,11 +30,6 @@ class LineTable:
     uppers: tuple[int, ...]
     cells: tuple[tuple[Decided | None, ...], ...]
 
-    def at(self, lower: float, upper: float) -> Decided | None:
-        """The decision with the lines at these hundredths (0..1)."""
-        row = self.cells[bisect_right(self.lowers, round(lower * 100)) - 1]
-        return row[bisect_right(self.uppers, round(upper * 100)) - 1]
-
 
 def tabulate(entry: Entry, settings: Settings) -> LineTable:
     """Decide a run under `settings` for every pair of lines. Under yes-or-no grades both lines are one."""
@@ -44,18 +37,14 @@ def tabulate(entry: Entry, settings: Settings) -> LineTable:
     cuts = list(_cuts(planner, settings))
     lowers = _starts(cuts + [cut + settings.ambiguity_margin for cut in cuts])
     uppers = lowers if settings.binary else _starts(cuts)
-    ends = [start - 1 for start in uppers[1:]] + [100]
+    ends = lowers if settings.binary else (*(start - 1 for start in uppers[1:]), 100)
 
     def cell(lower: int, upper: int) -> Decided | None:
-        if lower > upper:
+        if lower > upper or (settings.binary and lower < upper):
             return None
         return planner.decision(settings.model_copy(update={"lower": lower / 100, "upper": upper / 100}))
 
-    if settings.binary:
-        rows = [[cell(start, start) if start == other else None for other in uppers] for start in lowers]
-    else:
-        rows = [[cell(start, end) for end in ends] for start in lowers]
-    return LineTable(lowers, uppers, tuple(map(tuple, rows)))
+    return LineTable(lowers, uppers, tuple(tuple(cell(start, end) for end in ends) for start in lowers))
 
 
 def _cuts(planner: Planner, settings: Settings) -> Iterator[float]:

@@ -246,16 +246,15 @@ class Planner:
         unknown = tuple(filter(None, (about_documents, about_web)))
         return Plan(decision, None, number, documents, chunks, cut, web, unknown)
 
-    def first(self, settings: Settings) -> Sequence[Grade] | Unknown:
-        """The grades of the first retrieval, those of a joint evaluation one; or why they can't be known."""
+    def grades(self, number: int, settings: Settings) -> Sequence[Grade] | Unknown:
+        """The grades that decide after round `number`, those of a joint evaluation one; or why they can't be known.
+
+        No threshold changes them.
+        """
         if not self.entry.rounds:
             return Unknown(Missing.NO_ROUND)
         if self._retrieves_otherwise(settings):
             return Unknown(Missing.OTHER_RETRIEVAL)
-        return self.grades(0, settings)
-
-    def grades(self, number: int, settings: Settings) -> Sequence[Grade] | Unknown:
-        """The grades that decide after round `number`; or why they can't be known. No threshold changes them."""
         grades = self._grades(self.entry.rounds[number], settings)
         if isinstance(grades, Unknown):
             return grades
@@ -267,14 +266,11 @@ class Planner:
         """The decision that would be acted on, its round, and why there is none where it can't be known."""
         if settings.evaluator == "none":
             return None, 0, None
-        if not self.entry.rounds:
-            return None, 0, Unknown(Missing.NO_ROUND)
-        if self._retrieves_otherwise(settings):
-            return None, 0, Unknown(Missing.OTHER_RETRIEVAL)
-        for number, stored in enumerate(self.entry.rounds):
+        for number in range(len(self.entry.rounds) or 1):
             grades = self.grades(number, settings)
             if isinstance(grades, Unknown):
                 return None, number, grades
+            stored = self.entry.rounds[number]
             decision = decide(grades, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
             if not loops(decision.action, round=number, settings=settings):
                 return acted_on(decision, settings), number, None

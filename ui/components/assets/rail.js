@@ -5,6 +5,8 @@ const STILL = 400; // milliseconds after the last key until the script is told
 const FLIGHT = 600; // milliseconds in which all dots of a run that came at once arrive
 const DOT = 11, ROOM = 20; // pixels: a dot's width, and how far from the middle it may stand
 const ENDS = { Home: -100, End: 100, PageDown: -10, PageUp: 10, ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 };
+const NAMES = { lower: "too little", upper: "enough" };
+const TRACK = { documents: "your documents", decide: "decide", pick: "pick sentences", web: "", answer: "answer" };
 const rails = new WeakMap();
 
 const make = (parent, tag, looks, text = "", given = {}) => {
@@ -62,7 +64,7 @@ class Rail {
       path.setAttribute("class", name);
     });
     ["decide", "answer"].forEach((name) => make(track, "i", `at-${name}`));
-    this.words = Object.fromEntries(["documents", "decide", "pick", "web", "answer"].map((name) => [name, make(track, "span", `word at-${name}`)]));
+    this.words = Object.fromEntries(Object.entries(TRACK).map(([name, said]) => [name, make(track, "span", `word at-${name}`, said)]));
     return track;
   }
 
@@ -78,9 +80,9 @@ class Rail {
     if (this.told) this.retell();
     else if (!this.held && !this.waiting) [this.lower, this.upper] = [data.lower, data.upper];
     this.zones.forEach(([action, part]) => data.zones[action].forEach((said, at) => (part.children[at].textContent = said)));
-    Object.entries(data.track).forEach(([name, said]) => (this.words[name].textContent = said));
+    this.words.web.textContent = data.web;
     this.box.classList.toggle("one", data.binary);
-    this.box.toggleAttribute("data-routed", data.routed);
+    this.box.toggleAttribute("data-routed", Boolean(data.run));
     this.arrive();
     this.draw(true);
   }
@@ -121,14 +123,14 @@ class Rail {
     this.points.forEach((dot) => {
       const { point } = dot, found = this.outcome(point), score = found ? found.score : point.score;
       const at = score === null ? "" : zone(score, lower, upper), action = found ? found.action : at, many = point.count || 1;
-      if (point.kind === "mark") mark = found;
+      if (point.kind === "mark") mark = { ...point, ...found, again: !action || action !== point.was || found.round !== point.round };
       else if (point.kind !== "earlier") {
         tally.above += many * (at === "CORRECT");
         tally.below += many * (at === "INCORRECT");
         tally.all += many;
         tally.unknown += many * (action === null);
       }
-      if (point.was && action && action !== point.was) {
+      if (!data.run && point.was && action && action !== point.was) {
         tally.changed += many;
         const way = `${data.verdicts[point.was]} → ${data.verdicts[action]}`;
         tally.ways[way] = (tally.ways[way] || 0) + many;
@@ -165,16 +167,18 @@ class Rail {
     const { data, lower, upper } = this, moved = lower !== data.start[0] || upper !== data.start[1];
     const route = mark ? mark.route : "";
     this.box.setAttribute("data-route", route);
-    this.words.answer.textContent = route === "nothing" ? data.nothing : data.track.answer;
+    this.words.answer.textContent = route === "nothing" ? "no answer" : TRACK.answer;
     const ways = Object.entries(tally.ways).map(([way, number]) => `${number.toLocaleString("en")} ${way}`).join(", ");
-    const flips = `${tally.changed.toLocaleString("en")} of ${counted(tally.all, data.unit)} would change${ways && `: ${ways}`}.`;
+    const flips = `${tally.changed.toLocaleString("en") || "No"} of ${counted(tally.all, data.unit)} would change${ways && `: ${ways}`}.`;
     const open = tally.unknown ? ` For ${tally.unknown.toLocaleString("en")} only a new run can tell.` : "";
-    const said = mark ? [moved && mark.said, mark.note].filter(Boolean).join(" ") : data.tallies ? flips + open : "";
+    const to = mark && mark.action && `${data.verdicts[mark.action]} (${mark.action})`;
+    const would = to && (mark.again ? `From ${data.verdicts[mark.was]} to ${to}: the question would be asked again.` : `Still ${to}: the answer stays.`);
+    const said = mark ? [moved && would, mark.note].filter(Boolean).join(" ") : !data.run ? flips + open : "";
     this.says.textContent = said || data.hint;
     this.says.classList.toggle("quiet", !said);
-    const decided = mark ? `, decision ${mark.action || "unknown"}` : data.tallies ? `, ${tally.changed} change` : "";
+    const decided = mark ? `, decision ${mark.action || "unknown"}` : !data.run ? `, ${tally.changed} change` : "";
     [["lower", lower, tally.below, "below", 0, upper], ["upper", upper, tally.above, "above", lower, 100]].forEach(([which, value, number, where, least, most]) => {
-      const name = data.names[which], line = this.lines[which], [from, to] = data.binary ? [0, 100] : [least, most];
+      const name = NAMES[which], line = this.lines[which], [from, to] = data.binary ? [0, 100] : [least, most];
       line.nextSibling.textContent = `${name} ${shown(value)}`;
       const spoken = `${name} line ${shown(value)}: ${counted(number, data.unit)} ${where}${decided}`;
       const told = { "aria-label": `${name} line`, "aria-valuemin": from / 100, "aria-valuemax": to / 100, "aria-valuenow": value / 100, "aria-valuetext": spoken[0].toUpperCase() + spoken.slice(1) };
