@@ -7,7 +7,7 @@ that two hundred cost little. Only addresses of this machine are spoken to.
 
     async with Tab(server.url) as tab:
         await tab.open("tune")
-        done = await tab.slide("Lower", 0.2)
+        done = await tab.drag(0.2, 0.4)
         print(done.seconds, tab.texts())
 """
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -173,12 +174,18 @@ class Tab:
         self.query = "&".join(each for each in self.query.split("&") if each.startswith("w="))
         return await self._run()
 
-    async def slide(self, label: str, *values: float) -> Rerun:
-        """Move a slider, by its label or the beginning of it: one value, or two for a range."""
-        found = self.find("slider", label)
-        state = WidgetState(id=found.element.id)
-        state.double_array_value.data.extend(values)
-        return await self._changed(state, found)
+    async def drag(self, lower: float, upper: float) -> Rerun:
+        """Let the lines of the page's rail go at these thresholds."""
+        if (found := self.rail()) is None:
+            raise Missing("no rail")
+        run = json.loads(found.element.json)["run"]
+        moved = {"moved": [run, round(100 * lower), round(100 * upper)]}
+        return await self._run(WidgetState(id=found.element.id, json_value=json.dumps(moved)), fragment=found.fragment)
+
+    def rail(self) -> Drawn | None:
+        """The page's rail, if it has one."""
+        here = self.elements("bidi_component")
+        return next((each for each in here if each.element.component_name == "crag_rail"), None)
 
     async def type(self, label: str, text: str) -> Rerun:
         """Fill in a field of one line, or of several."""

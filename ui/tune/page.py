@@ -70,13 +70,15 @@ def _bench(session: Session, name: str, found: Callable[[], Material]) -> None:
 def _moved(session: Session, name: str, material: Material) -> None:
     """What a move of a slider does, all of it."""
     own = session.settings(name)
+    lines = st.container()
     left, right = st.columns([3, 9], gap="large")
     with left, st.container(key="tune-rail"):
         settings = sliders.sliders(name, own)
         in_use = settings == own and session.strategy == name
         _buttons(session, name, settings, in_use=in_use)
-    with right:
+    with lines:
         tune_scores.draw_lines(settings, own, material)
+    with right:
         outcome = cached("outcome", material.labels, settings, lambda: material.ledger.redecide(settings))
         warning = _outcome_changes(session, material, outcome, settings)
         about, labels = (settings.evaluator, settings.grade_chars, settings.k), material.labels

@@ -169,7 +169,7 @@ class Rail {
     this.box.setAttribute("data-route", route);
     this.words.answer.textContent = route === "nothing" ? "no answer" : TRACK.answer;
     const ways = Object.entries(tally.ways).map(([way, number]) => `${number.toLocaleString("en")} ${way}`).join(", ");
-    const flips = `${tally.changed.toLocaleString("en") || "No"} of ${counted(tally.all, data.unit)} would change${ways && `: ${ways}`}.`;
+    const flips = `${tally.changed ? tally.changed.toLocaleString("en") : "None"} of ${counted(tally.all, data.unit)} would change${ways && `: ${ways}`}.`;
     const open = tally.unknown ? ` For ${tally.unknown.toLocaleString("en")} only a new run can tell.` : "";
     const to = mark && mark.action && `${data.verdicts[mark.action]} (${mark.action})`;
     const would = to && (mark.again ? `From ${data.verdicts[mark.was]} to ${to}: the question would be asked again.` : `Still ${to}: the answer stays.`);
