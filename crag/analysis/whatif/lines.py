@@ -62,7 +62,6 @@ def _cuts(planner: Planner, settings: Settings) -> Iterator[float]:
 def _starts(cuts: Iterable[float]) -> tuple[int, ...]:
     """The hundredths from which a line is above one more of the cuts; one that ties with a cut stands alone."""
     starts = {0}
-    for place in (cut * 100 for cut in cuts if 0 <= cut <= 1):
-        near = round(place)
-        starts |= {near, near + 1} if abs(place - near) < _EXACT * 100 else {math.ceil(place)}
+    for place in (100 * cut for cut in cuts if 0 <= cut <= 1):
+        starts |= {math.ceil(place - _EXACT), math.floor(place + _EXACT) + 1}
     return tuple(sorted(start for start in starts if start <= 100))

@@ -66,10 +66,6 @@ class StoredDecisions:
         return known
 
 
-_COUNTS = 16
-"""At most this many counts of strips are remembered of a run."""
-
-
 class _Facts:
     """One run with what no setting changes about it worked out."""
 
@@ -77,7 +73,6 @@ class _Facts:
         self.entry, self.planner = entry, Planner(entry)
         self.pages = tuple(source.id for source in entry.sources if source.is_page)
         self._facts: dict[bool, Facts] = {}
-        self._counts: dict[tuple[object, ...], int] = {}
         self.kept = sum(sum(source.kept) for source in entry.sources)
         was, before = entry.settings, entry.before
         self.meant_web = searches_web(before, was)
@@ -124,17 +119,10 @@ class _Facts:
         return self._chosen(self.pages, settings) if settings.refine_web else len(self.pages)
 
     def _chosen(self, used: tuple[str, ...], settings: Settings) -> int:
-        """How many strips of these sources `choose` keeps; remembered, because a moved threshold changes none of it."""
-        heeds, rule = settings.strip_judge == "llm", Rule.of(settings)
-        key = used, rule, heeds
-        found = self._counts.get(key)
-        if found is None:
-            facts = self._facts.get(heeds) or self._facts.setdefault(heeds, facts_of(self.entry, heeds))
-            found = len(choose(facts, rule, used=used))
-            if len(self._counts) >= _COUNTS:
-                self._counts = {}
-            self._counts[key] = found
-        return found
+        """How many strips of these sources `choose` keeps."""
+        heeds = settings.strip_judge == "llm"
+        facts = self._facts.get(heeds) or self._facts.setdefault(heeds, facts_of(self.entry, heeds))
+        return len(choose(facts, Rule.of(settings), used=used))
 
     def _saved(self, action: Action | None, number: int, settings: Settings) -> Saved:
         """What the stages took that would not be taken."""
