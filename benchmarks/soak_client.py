@@ -176,16 +176,9 @@ class Tab:
 
     async def drag(self, lower: float, upper: float) -> Rerun:
         """Let the lines of the page's rail go at these thresholds."""
-        if (found := self.rail()) is None:
-            raise Missing("no rail")
-        run = json.loads(found.element.json)["run"]
-        moved = {"moved": [run, round(100 * lower), round(100 * upper)]}
+        found = self.find("bidi_component", "crag_rail")
+        moved = {"moved": [json.loads(found.element.json)["run"], round(100 * lower), round(100 * upper)]}
         return await self._run(WidgetState(id=found.element.id, json_value=json.dumps(moved)), fragment=found.fragment)
-
-    def rail(self) -> Drawn | None:
-        """The page's rail, if it has one."""
-        here = self.elements("bidi_component")
-        return next((each for each in here if each.element.component_name == "crag_rail"), None)
 
     async def type(self, label: str, text: str) -> Rerun:
         """Fill in a field of one line, or of several."""
@@ -264,10 +257,10 @@ class Tab:
                 yield self.drawn[path]
 
     def find(self, kinds: str | tuple[str, ...], label: str = "") -> Drawn:
-        """The first widget of such a kind whose label begins so. Raises Missing."""
+        """The first widget of such a kind whose label, or name of a component, begins so. Raises Missing."""
         wanted = (kinds,) if isinstance(kinds, str) else kinds
         for each in self.elements(*wanted):
-            if getattr(each.element, "label", "").startswith(label):
+            if f"{getattr(each.element, 'label', '')}{getattr(each.element, 'component_name', '')}".startswith(label):
                 return each
         there = [f"{each.kind} {getattr(each.element, 'label', '')!r}" for each in self.elements(*wanted)]
         raise Missing(f"no {'/'.join(wanted)} {label!r}; there is {there}")

@@ -39,7 +39,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 async def step(tab: Tab, draw: random.Random) -> tuple[str, Rerun]:
     """One thing that a person does on the page that is open."""
     kinds = ["page", "page", "rerun"]
-    if tab.rail() is not None:
+    if tab.has("bidi_component", "crag_rail"):
         kinds += ["slide"] * 4
     if tab.page == "" and tab.has("chat_input"):
         kinds += ["ask"]

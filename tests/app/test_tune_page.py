@@ -92,15 +92,13 @@ def tab(app):
 
 
 def lines(tab):
-    now = state_in(tab, TuneState).now
-    return now["lower"], now["upper"]
+    return tuple(state_in(tab, TuneState).now[line] for line in ("lower", "upper"))
 
 
 def drag(tab, lower, upper):
     """The rail's lines, let go there."""
     state_in(tab, TuneState).now.update(lower=lower, upper=upper)
-    tab.run()
-    assert not tab.exception
+    assert not tab.run().exception
 
 
 def slider(tab, label):

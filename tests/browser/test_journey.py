@@ -91,7 +91,6 @@ def test_a_line_of_the_rail_is_dragged_and_a_chunk_that_is_open_stays_so(first):
     assert page.evaluate("window.runs") == 0, "it all comes from the table that the browser has"
     page.mouse.up()
     page.locator(".change", has_text="What if").wait_for()
-    settled(page)
     assert page.locator("details[data-keep]").first.get_attribute("open") is not None
     assert page.locator(".st-key-page-view img").count() == 1, "what is opened beside the run stays too"
     page.locator(".st-key-page-close button").click()
@@ -109,8 +108,7 @@ def test_a_run_survives_sliders_page_switches_and_a_reload_and_markup_in_its_que
     expect(page.get_by_text("Three questions to try")).to_have_count(0)
     slider = page.get_by_role("slider").nth(1)
     before = slider.get_attribute("aria-valuenow")
-    slider.focus()
-    page.keyboard.press("ArrowLeft")
+    slider.press("ArrowLeft")
     expect(slider).not_to_have_attribute("aria-valuenow", before)
     page.get_by_text(re.compile(r"Grading: 3 of \d+ chunks")).wait_for()
     page.get_by_role("link", name="Documents").click()
