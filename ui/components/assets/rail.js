@@ -70,7 +70,8 @@ class Rail {
 
   // What the script says. A line in hand stays there, and one just let go until the script has heard of it.
   update(data, send) {
-    [this.data, this.send] = [data, send];
+    const early = data.live && !data.points.length && this.points.size > 0;
+    [this.data, this.send] = [early ? { ...data, outcomes: this.data.outcomes } : data, send];
     this.turn += 1;
     const same = this.run === data.run;
     const heard = this.told && this.told[1] === data.lower && this.told[2] === data.upper;
@@ -83,15 +84,14 @@ class Rail {
     this.words.web.textContent = data.web;
     this.box.classList.toggle("one", data.binary);
     this.box.toggleAttribute("data-routed", Boolean(data.run));
-    this.arrive();
+    this.field.classList.toggle("before", early);
+    if (!early) this.arrive();
     this.draw(true);
   }
 
   // The dots of the run before stay until the first of this one is there.
   arrive() {
-    const { points, live } = this.data, early = live && !points.length;
-    this.field.classList.toggle("before", early);
-    if (early) return;
+    const { points, live } = this.data;
     const known = new Map(), fresh = points.filter((point) => !this.points.has(point.id)).length;
     let count = 0;
     points.forEach((point) => {
@@ -110,7 +110,7 @@ class Rail {
     if (!point.table) return null;
     if (point.here !== undefined && this.lower === lower && this.upper === upper) return outcomes[point.here];
     const [lowers, uppers, cells] = point.table;
-    return outcomes[cells[place(lowers, this.lower)][place(uppers, this.upper)]];
+    return outcomes[cells[place(lowers, this.lower)][place(uppers, this.upper)]] || null;
   }
 
   draw(afresh) {
@@ -121,9 +121,9 @@ class Rail {
     const tally = { above: 0, below: 0, changed: 0, unknown: 0, all: 0, ways: {} };
     let mark = null;
     this.points.forEach((dot) => {
-      const { point } = dot, found = this.outcome(point), score = found ? found.score : point.score;
+      const { point } = dot, found = this.outcome(point), score = (found || point).score ?? null;
       const at = score === null ? "" : zone(score, lower, upper), action = found ? found.action : at, many = point.count || 1;
-      if (point.kind === "mark") mark = { ...point, ...found, again: !action || action !== point.was || found.round !== point.round };
+      if (point.kind === "mark" && found) mark = { ...point, ...found, again: !action || action !== point.was || found.round !== point.round };
       else if (point.kind !== "earlier") {
         tally.above += many * (at === "CORRECT");
         tally.below += many * (at === "INCORRECT");
