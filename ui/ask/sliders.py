@@ -75,8 +75,8 @@ def draw_lines(trace: Trace, settings: Settings, base: Settings, *, web_on: bool
         was = {"was": trace.action, "round": len(trace.rounds) - 1}
         here = outcomes.place(Planner(entry).decision(settings))
         points.append(mark | was | {"here": here, "table": outcomes.table(tabulate(entry, settings))})
-    about = {"unit": "passage", "run": trace.run_id, "live": not trace.finished, "web": web}
-    draw_rail("rail", settings, base, points, outcomes.found, moved, **about)
+    run, live = trace.run_id, not trace.finished
+    draw_rail("rail", settings, base, points, outcomes.found, moved, run=run, live=live, web=web)
 
 
 def _passages(trace: Trace) -> list[Point]:

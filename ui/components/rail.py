@@ -81,7 +81,6 @@ def draw_rail(
     outcomes: Sequence[Mapping[str, Any]],
     moved: Callable[..., object],
     *,
-    unit: str,
     run: str = "",
     live: bool = False,
     web: bool = True,
@@ -89,7 +88,7 @@ def draw_rail(
     """Draw the rail with its lines as `settings` have them; `moved` is called with the `lower` and `upper`
     threshold where a hand has put them.
 
-    `start`: where the lines stand without that. `unit`: what a dot is. `run`: the run whose passages they are; "" where
+    `start`: where the lines stand without that. `run`: the run whose passages the points are; "" where
     each is a run. `live`: more points will come. `web`: whether it can be searched.
     """
 
@@ -110,7 +109,7 @@ def draw_rail(
         "doubt": _hundredths(settings.ambiguity_margin),
         "zones": {action: [VERDICTS[action], f"→ {route(action, settings)}{signs[action]}"] for action in Action},
         "verdicts": VERDICTS,
-        "unit": unit,
+        "unit": "passage" if run else "run",
         "web": "the web" if web else "the web (off)",
         "hint": f"Drag a line to see what it would change.{' ↻ searches again first.' if any(signs.values()) else ''}",
         "points": points,

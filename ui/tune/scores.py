@@ -44,7 +44,7 @@ def draw_lines(settings: Settings, own: Settings, material: Material) -> None:
         return list(found.values()), outcomes.found
 
     points, outcomes = cached("lines", material.labels, rest, worked_out)
-    draw_rail("tune-lines", settings, own, points, outcomes, sliders.move, unit="run")
+    draw_rail("tune-lines", settings, own, points, outcomes, sliders.move)
 
 
 def threshold_marks(settings: Settings) -> list[tuple[str, float]]:

@@ -7,7 +7,7 @@ const DOT = 11, ROOM = 20; // pixels: a dot's width, and how far from the middle
 const ENDS = { Home: -100, End: 100, PageDown: -10, PageUp: 10, ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 };
 const NAMES = { lower: "too little", upper: "enough" };
 const TRACK = { documents: "your documents", decide: "decide", pick: "pick sentences", web: "", answer: "answer" };
-const rails = new WeakMap();
+const rails = {};
 
 const make = (parent, tag, looks, text = "", given = {}) => {
   const element = parent.appendChild(document.createElement(tag));
@@ -22,8 +22,8 @@ const place = (starts, line) => starts.findLastIndex((start) => start <= line);
 const zone = (score, lower, upper) => (score * 100 >= upper ? "CORRECT" : score * 100 >= lower ? "AMBIGUOUS" : "INCORRECT");
 
 class Rail {
-  constructor(parent) {
-    this.box = make(parent, "div", "cx rail", "", { role: "group", "aria-label": "Relevance from 0 to 1" });
+  constructor() {
+    this.box = make(new DocumentFragment(), "div", "cx rail", "", { role: "group", "aria-label": "Relevance from 0 to 1" });
     this.turn = this.tries = 0;
     this.points = new Map();
     this.axis = make(make(this.box, "div", "scale"), "div", "axis");
@@ -70,7 +70,7 @@ class Rail {
 
   // What the script says. A line in hand stays there, and one just let go until the script has heard of it.
   update(data, send) {
-    const early = data.live && !data.points.length && this.points.size > 0;
+    const early = data.live && !data.points.some((point) => !point.kind) && this.points.size > 0;
     [this.data, this.send] = [early ? { ...data, outcomes: this.data.outcomes } : data, send];
     this.turn += 1;
     const same = this.run === data.run;
@@ -239,11 +239,13 @@ class Rail {
   }
 }
 
-// Called with every run of the script.
+// Called with every run of the script. Where its place is drawn anew, a page's rail goes there as it is.
 export default function ({ data, parentElement, setTriggerValue }) {
-  if (!rails.has(parentElement)) rails.set(parentElement, new Rail(parentElement));
-  const rail = rails.get(parentElement);
+  const rail = (rails[data.run ? "run" : "runs"] ||= new Rail());
+  const elsewhere = rail.box.parentNode !== parentElement;
+  if (elsewhere) parentElement.append(rail.box);
   rail.update(data, (lines) => setTriggerValue("moved", lines));
+  if (elsewhere) rail.release();
   const { turn } = rail;
   return () => {
     if (rail.turn === turn) document.documentElement.removeAttribute("data-asked-again");
