@@ -76,9 +76,7 @@ def test_a_line_of_the_rail_is_dragged_and_a_chunk_that_is_open_stays_so(first):
     chunk = page.locator("details[data-keep]").first
     chunk.locator("summary").click()
     chunk.locator("mark, s").first.wait_for()
-    page.locator("details[data-keep] [data-pick^='chunk:']").first.click()
-    page.locator(".st-key-page-view img").wait_for()
-    enough = settled(page).get_by_role("slider", name="enough line")
+    enough = page.get_by_role("slider", name="enough line")
     enough.scroll_into_view_if_needed()
     page.evaluate(RUNS)
     line, axis = enough.bounding_box(), page.locator(".rail .axis").bounding_box()
@@ -92,6 +90,10 @@ def test_a_line_of_the_rail_is_dragged_and_a_chunk_that_is_open_stays_so(first):
     page.mouse.up()
     page.locator(".change", has_text="What if").wait_for()
     assert page.locator("details[data-keep]").first.get_attribute("open") is not None
+    page.locator("details[data-keep] [data-pick^='chunk:']").first.click()
+    page.locator(".st-key-page-view img").wait_for()
+    enough.press("ArrowLeft")
+    settled(page)
     assert page.locator(".st-key-page-view img").count() == 1, "what is opened beside the run stays too"
     page.locator(".st-key-page-close button").click()
     page.locator(".st-key-page-view").wait_for(state="detached")
