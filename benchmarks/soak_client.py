@@ -7,7 +7,7 @@ that two hundred cost little. Only addresses of this machine are spoken to.
 
     async with Tab(server.url) as tab:
         await tab.open("tune")
-        done = await tab.slide("Lower", 0.2)
+        done = await tab.drag(0.2, 0.4)
         print(done.seconds, tab.texts())
 """
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -173,12 +174,11 @@ class Tab:
         self.query = "&".join(each for each in self.query.split("&") if each.startswith("w="))
         return await self._run()
 
-    async def slide(self, label: str, *values: float) -> Rerun:
-        """Move a slider, by its label or the beginning of it: one value, or two for a range."""
-        found = self.find("slider", label)
-        state = WidgetState(id=found.element.id)
-        state.double_array_value.data.extend(values)
-        return await self._changed(state, found)
+    async def drag(self, lower: float, upper: float) -> Rerun:
+        """Let the lines of the page's rail go at these thresholds."""
+        found = self.find("bidi_component", "crag_rail")
+        moved = {"moved": [json.loads(found.element.json)["run"], round(100 * lower), round(100 * upper)]}
+        return await self._run(WidgetState(id=found.element.id, json_value=json.dumps(moved)), fragment=found.fragment)
 
     async def type(self, label: str, text: str) -> Rerun:
         """Fill in a field of one line, or of several."""
@@ -257,10 +257,10 @@ class Tab:
                 yield self.drawn[path]
 
     def find(self, kinds: str | tuple[str, ...], label: str = "") -> Drawn:
-        """The first widget of such a kind whose label begins so. Raises Missing."""
+        """The first widget of such a kind whose label, or name of a component, begins so. Raises Missing."""
         wanted = (kinds,) if isinstance(kinds, str) else kinds
         for each in self.elements(*wanted):
-            if getattr(each.element, "label", "").startswith(label):
+            if f"{getattr(each.element, 'label', '')}{getattr(each.element, 'component_name', '')}".startswith(label):
                 return each
         there = [f"{each.kind} {getattr(each.element, 'label', '')!r}" for each in self.elements(*wanted)]
         raise Missing(f"no {'/'.join(wanted)} {label!r}; there is {there}")

@@ -39,7 +39,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 async def step(tab: Tab, draw: random.Random) -> tuple[str, Rerun]:
     """One thing that a person does on the page that is open."""
     kinds = ["page", "page", "rerun"]
-    if tab.has("slider", "Thresholds"):
+    if tab.has("bidi_component", "crag_rail"):
         kinds += ["slide"] * 4
     if tab.page == "" and tab.has("chat_input"):
         kinds += ["ask"]
@@ -47,7 +47,7 @@ async def step(tab: Tab, draw: random.Random) -> tuple[str, Rerun]:
     if kind == "page":
         return kind, await tab.go(draw.choice(PAGES))
     if kind == "slide":
-        return kind, await tab.slide("Thresholds", draw.randrange(5, 40) / 100, draw.randrange(45, 90) / 100)
+        return kind, await tab.drag(draw.randrange(5, 40) / 100, draw.randrange(45, 90) / 100)
     if kind == "ask":
         return kind, await tab.ask(draw.choice(QUESTIONS))
     return kind, await tab.rerun()

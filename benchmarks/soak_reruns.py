@@ -39,7 +39,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 async def slide(tab: Tab, number: int) -> Rerun:
     """The thresholds, to anywhere."""
     draw = random.Random(f"{tab.session} {number}")
-    return await tab.slide("Thresholds", draw.randrange(5, 40) / 100, draw.randrange(45, 90) / 100)
+    return await tab.drag(draw.randrange(5, 40) / 100, draw.randrange(45, 90) / 100)
 
 
 async def _figures(url: str, pid: int, count: int, page: str, query: str, seconds: float) -> dict[str, Any]:

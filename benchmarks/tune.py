@@ -44,8 +44,8 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-backg
 ARGUMENTS += ["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
 QUIET = 500
 """Milliseconds without a change, after which a page is taken to be drawn."""
-FLAGS = ".st-key-tune-scores .annotation-text"
-"""What the histogram says of its thresholds."""
+FLAGS = ".rail .name"
+"""What the rail says of its lines."""
 CLOSED = "[data-testid=stMain] [data-testid=stExpander] details:not([open]) > summary"
 WATCH = """() => {
     window.crag = {};
@@ -69,7 +69,7 @@ STILL = """quiet => {
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One key on a slider: seconds until the threshold had moved on the histogram, and until the last change."""
+    """One key on a slider: seconds until the threshold had moved on the rail, and until the last change."""
 
     slider: str
     seen: float | None

@@ -25,7 +25,7 @@ def bare() -> None:
     @st.fragment
     def bench() -> None:
         low, high = st.slider("Thresholds", 0.0, 1.0, (0.2, 0.4), step=0.01, format="%.2f")
-        st.html(f'<p class="st-key-tune-scores"><span class="annotation-text">{low:.2f} {high:.2f}</span></p>')
+        st.html(f'<p class="rail"><span class="name">{low:.2f} {high:.2f}</span></p>')
 
     bench()
 

@@ -110,7 +110,7 @@ def moves(count: int) -> Iterator[tuple[str, Settings]]:
 def shown(ledger: StoredDecisions, settings: Settings) -> Outcome:
     """A move with all that a page draws of it."""
     found = ledger.redecide(settings)
-    for name in ("matrix", "changed_runs", "reasons", "open", "saved", "kept", "searches_added", "refinements_added"):
+    for name in ("matrix", "reasons", "open", "saved", "kept", "searches_added", "refinements_added"):
         getattr(found, name)
     return found
 

@@ -73,13 +73,13 @@ def test_a_made_up_click_is_refused_in_words(with_sample, app, picked):
 def test_sliders_re_decide_at_once_and_can_be_kept(with_sample, app):
     ask(app)
     trace = latest()
-    score = trace.decision.score
-    assert score < 1.0
-    slider = next(slider for slider in app.slider if slider.label == "Thresholds")
-    slider.set_value((0.3, 1.0)).run()
+    state_in(app, RunsState).lines = (trace.run_id, 0.3, 1.0)
+    app.run()
     assert not app.exception and "What if" in said(app) and "would become" in said(app)
     assert len(program().engine.library().runs.latest(10)) == 1, "no new run was needed"
+    app.selectbox(key="strategy-choice").set_value("paper").run()
     app.button(key="tune-use").click().run()
+    assert app.selectbox(key="strategy-choice").value == "balanced", "they bring their strategy along"
     app.chat_input(key="question").set_value("Who established the Civil Service Commission?").run()
     assert Settings.checked(latest().settings).upper == 1.0
 
@@ -87,14 +87,10 @@ def test_sliders_re_decide_at_once_and_can_be_kept(with_sample, app):
 def test_words_kept_move_a_stored_run_too(with_sample, app):
     ask(app)
     assert "because" in said(app) and "of 400 words kept" in said(app)
-    labelled(app, "Words kept").set_value(100).run()
+    next(slider for slider in app.slider if slider.label == "Words kept").set_value(100).run()
     assert not app.exception and "of 100 words kept" in said(app) and "strips would be kept instead of" in said(app)
     app.button(key="tune-back").click().run()
     assert "of 400 words kept" in said(app)
-
-
-def labelled(app, label):
-    return next(slider for slider in app.slider if slider.label == label)
 
 
 @pytest.mark.parametrize("name", ["plain-rag", "binary-any", "joint", "loop", "three-way"])
@@ -133,15 +129,6 @@ def test_a_click_on_a_run_that_is_gone_is_told_and_the_page_lives_on(with_sample
     assert "There is no run gone" in said(app) and not app.exception
     ask(app)
     assert 'data-pick="cite:1"' in said(app)
-
-
-def test_kept_sliders_bring_their_strategy_along(with_sample, app):
-    ask(app)
-    app.selectbox(key="strategy-choice").set_value("paper").run()
-    next(slider for slider in app.slider if slider.label == "Strip filter").set_value(0.5).run()
-    app.button(key="tune-use").click().run()
-    assert app.selectbox(key="strategy-choice").value == "balanced"
-    assert state_in(app, ChoicesState).changes == {"balanced": {"strip_filter": 0.5}}
 
 
 def test_a_defect_in_a_part_is_told_in_words_and_the_page_lives_on(with_sample, app):

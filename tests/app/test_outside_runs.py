@@ -88,7 +88,8 @@ def test_a_run_over_another_store_says_so_and_nothing_of_it_is_called_deleted(wi
     state_in(app, RunsState).opened = "cite:1"
     app.run()
     assert not app.exception and "This text is from another store. It is shown as the run kept it." in said(app)
-    next(slider for slider in app.slider if slider.label == "Thresholds").set_value((0.1, 0.2)).run()
+    state_in(app, RunsState).lines = (run.run_id, 0.1, 0.2)
+    app.run()
     assert not app.exception and not app.error and "What if" in said(app)
 
 

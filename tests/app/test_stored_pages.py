@@ -20,7 +20,9 @@ from tests.support import local_models
 from tests.support.app_text import said
 from tests.support.inspector import Inspector
 from tests.support.stored import RUNS, stored_library, stored_run
+from tests.support.tab_states import state_in
 from ui.app.program import program
+from ui.app.tab import RunsState
 from ui.ask import welcome
 from ui.compare.run_columns import Lane, heads, name_lanes
 from ui.tune.stored import StoredRun
@@ -95,7 +97,8 @@ def test_a_run_of_another_build_opens_in_ask_and_compare(with_stored_library, ap
     assert not app.exception and not app.error
     lost = said(app).replace("\\", "")
     assert "Not known here and left out: speed." in lost and "at their default: Upper threshold, Forced action." in lost
-    next(slider for slider in app.slider if slider.label == "Thresholds").set_value((0.3, 1.0)).run()
+    state_in(app, RunsState).lines = (runs[-1], 0.3, 1.0)
+    app.run()
     assert not app.exception and "would become" in said(app) and app.button(key="tune-use").disabled
     app.button(key="compare-this").click().run()
     app.query_params["runs"] = ",".join(runs[-2:])

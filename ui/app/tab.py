@@ -20,8 +20,8 @@ class RunsState(LibraryState):
     is shown; `opened`: what stands beside it, "cite:2" or "chunk:…"; `leaf`: its page, where another was turned to.
     `scope`: what the next question is asked of. `asked`: the run asked last here. `more`: how many more turns are
     listed. `gone`: how many documents of the scope were deleted. `miss`: what became of the page or sentence that was
-    missed last. `listed`: the upload whose results were seen. `why`: the chunk whose score is to be explained. `reset`:
-    how often the sliders beside a run were set back.
+    missed last. `listed`: the upload whose results were seen. `why`: the chunk whose score is to be explained. `lines`:
+    a run beside which the rail's lines were moved, and to where. `reset`: how often the sliders there were set back.
     """
 
     turns: list[str] = field(default_factory=list)
@@ -36,11 +36,12 @@ class RunsState(LibraryState):
     miss: Miss | None = None
     listed: str = ""
     why: str = ""
+    lines: tuple[str, float, float] | None = None
     reset: int = 0
 
     def forget(self) -> None:
         self.turns, self.conversations = [], []
-        self.selected = self.opened = self.leaf = self.asked = None
+        self.selected = self.opened = self.leaf = self.asked = self.lines = None
         self.scope, self.gone, self.miss, self.listed, self.why = Scope(), 0, None, "", ""
 
 

@@ -121,9 +121,7 @@ def _under_way(session: Session, run: str, job: Job[Event], shown: _Shown, said:
         parts.draw("question", "answer")
         clicks.stop_button(session, [job], "stop", "Stops this run and keeps what was found.")
         parts.draw("sources")
-    approval.ask(session, job if session.may("ask") else None, shown.trace)
-    parts.draw("path", "action")
-    _tuned(session, run, shown)
+    _tuned(session, run, shown, job)
 
 
 def _over(session: Session, run: str, shown: _Shown, said: DeltaGenerator) -> None:
@@ -142,29 +140,38 @@ def _over(session: Session, run: str, shown: _Shown, said: DeltaGenerator) -> No
         parts.draw("answer", "help", "sources")
         draw(marks.stale_note(trace, shown.stale))
         _tools(session, run, trace, shown.stale)
-    parts.draw("path", "action")
     _tuned(session, run, shown)
     parts.draw("meter")
 
 
 @fragments.alone
-def _tuned(session: Session, run: str, shown: _Shown) -> None:
-    """The sliders and all that hangs on them, and what stands between; a move of one runs this alone.
+def _tuned(session: Session, run: str, shown: _Shown, job: Job[Event] | None = None) -> None:
+    """The rail, the sliders and all that hangs on them; a move of one runs this alone. `job`: of a run under way.
 
     The library is asked only whether the run is still there, and for a source that is opened. Raises NotFoundError.
     """
     trace = shown.trace
     session.trace(run)
+    rail, verdict, path = st.container(), st.container(), st.container()
     with st.container(key="tuning"):
         stored = Settings.stored(trace.settings)
         settings = sliders.sliders(run, stored.settings)
         if said := stored_sentence(stored):
             st.caption(markdown(said))
     view, what = sliders.view(trace, settings)
-    if what is not None:
-        sliders.change(session, trace, settings, what)
+    parts = shown.parts(view)
+    with rail:
+        sliders.draw_lines(trace, settings, stored.settings, web_on=shown.web_on)
+    with verdict:
+        approval.ask(session, job if session.may("ask") else None, trace)
+        if what is None:
+            parts.draw("action")
+        else:
+            sliders.change(session, trace, settings, what)
+    with path:
+        parts.draw("path")
     pageview.opened(session, trace, shown.opened, partial(_close, session))
-    shown.parts(view).draw("chunks", "web")
+    parts.draw("chunks", "web")
 
 
 def _close(session: Session) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 
 import streamlit as st
 
 from ui.components import problems
+from ui.components.drawing import asset_text
 from ui.components.script_context import Interrupted
 from ui.components.tab_state import tab_state
 
@@ -35,11 +34,6 @@ class Clicks:
                     self.waiting.append(pick)
 
 
-@cache
-def _script() -> str:
-    return (Path(__file__).parent / "assets" / "picker.js").read_text(encoding="utf-8")
-
-
 def handle_clicks(act: Callable[[str], object]) -> None:
     """Do what was clicked: `act` is given each element's data-pick, in order. What fails of it is shown on the page.
 
@@ -48,7 +42,7 @@ def handle_clicks(act: Callable[[str], object]) -> None:
     """
     clicks = tab_state(Clicks)
     clicks.turn += 1  # with news in every run, the browser tells again what was not heard
-    listener = st.components.v2.component("crag_picker", js=_script(), isolate_styles=False)
+    listener = st.components.v2.component("crag_picker", js=asset_text("picker.js"), isolate_styles=False)
     with st.container(key="picker", height=1, border=False):
         listener(key=_KEY, data={"heard": clicks.heard, "turn": clicks.turn}, on_pick_change=_keep)
     # An interrupted run may still be at it in its own thread, and may put a click back.

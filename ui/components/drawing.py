@@ -16,6 +16,12 @@ ASSETS = Path(__file__).parent / "assets"
 
 
 @cache
+def asset_text(name: str) -> str:
+    """A script or style sheet of the app's own."""
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
+@cache
 def _in_one_line(name: str) -> Html:
     """A style sheet for a page: Streamlit looks at every line of what it draws, with each run of the script."""
     lines = re.sub(r"/\*.*?\*/", "", asset(name), flags=re.DOTALL).splitlines()

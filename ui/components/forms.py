@@ -99,35 +99,6 @@ def field(
     return st.slider(format=_format(step), **bounds, **common)
 
 
-def pair(
-    model: type[BaseModel], low: str, high: str, values: tuple[float, float], *, key: str, title: str
-) -> tuple[float, float]:
-    """One slider with two thumbs for two settings that bound one another."""
-    first, second = meta(model, low), meta(model, high)
-    help = f"{first['label']}: {first['help']} {second['label']}: {second['help']}"
-    step = float(first["step"])
-    found = st.slider(
-        title,
-        min_value=float(first["minimum"]),
-        max_value=float(second["maximum"]),
-        value=values,
-        step=step,
-        format=_format(step),
-        key=key,
-        help=markdown(help),
-    )
-    return float(found[0]), float(found[1])
-
-
-def thresholds(own: Settings, lower: float, upper: float, *, key: str) -> dict[str, Any]:
-    """The thresholds as they are set: one slider with two thumbs, or with one where grades are yes or no."""
-    if own.binary:
-        upper = field(Settings, "upper", upper, key=f"{key}-upper")
-        return {"lower": upper, "upper": upper}
-    lower, upper = pair(Settings, "lower", "upper", (lower, upper), key=f"{key}-bounds", title="Thresholds")
-    return {"lower": lower, "upper": upper}
-
-
 def aggregation(own: Settings, value: Aggregation, *, key: str) -> Any:
     """The rule that makes one score of many, of those that fit to how the strategy grades."""
     rules = [rule for rule in Aggregation if (rule is Aggregation.JOINT) == (own.evaluator == "joint")]

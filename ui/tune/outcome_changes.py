@@ -35,30 +35,6 @@ def _chip(becomes: Becomes) -> Html:
     return chip(None if becomes == "none" else Action(becomes))
 
 
-def summary(outcome: Outcome, *, in_use: bool) -> Html:
-    """How many flip, from what to what, and of how many it can't be known. `in_use`: Ask has the same settings."""
-    total, changed = len(outcome.rows), len(outcome.changed_runs)
-    unknown = sum(row.becomes == "unknown" for row in outcome.rows)
-    if all(row.becomes == "none" for row in outcome.rows):
-        lead = h.fragment(h.b["Nothing would be graded"], f": {words.count(total, 'run')} would take no action.")
-    elif not changed:
-        lead = h.fragment(
-            h.b["No action would change"], f" among {words.count(total - unknown, 'run')} that can be decided again."
-        )
-    else:
-        kinds = [
-            h.fragment(f"{len(ids)} ", _chip(was), " → ", _chip(becomes))
-            for (was, becomes), ids in sorted(outcome.matrix.items(), key=lambda cell: -len(cell[1]))
-            if was != becomes and becomes not in ("unknown", "none")
-        ]
-        lead = h.fragment(
-            h.b[f"{changed:,} of {words.count(total, 'run')} would flip"], ": ", h.joined(", ", kinds), "."
-        )
-    tail = h.fragment(" For ", h.b[f"{unknown:,}"], " only a new run can tell.") if unknown else ""
-    note = "" if not in_use else h.fragment(" ", h.span("quiet")["The sliders match Ask."])
-    return h.div("cx")[h.p("tune-says", role="status")[lead, tail, note]]
-
-
 def matrix(outcome: Outcome) -> tuple[Becomes, Becomes] | None:
     """Was by would be, in numbers; the cell that is chosen."""
     cells = {cell: len(ids) for cell, ids in outcome.matrix.items()}

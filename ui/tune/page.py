@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from crag.analysis.thresholds.labelled import ChunkScore
 from crag.analysis.thresholds.recommend import crowding_warning
 from crag.analysis.whatif.entries import Outcome
 from crag.core.model_ids import maker
@@ -20,14 +19,12 @@ from crag.messages.tuning import warning_sentence
 from ui.app import clicks, fragments, guide
 from ui.app.clicks import requires
 from ui.app.session import Session
-from ui.components import charts, forms
 from ui.components.drawing import draw, heading
 from ui.tune import advice, exports, outcome_changes, sliders
 from ui.tune import scores as tune_scores
 from ui.tune import stored as tune_labels
-from ui.tune.cache import cached, for_this_session
+from ui.tune.cache import cached
 from ui.tune.exports import Table
-from ui.tune.scores import Group, Split
 from ui.tune.sliders import state
 from ui.tune.stored import Labels, Learnable, Material, UnreadableRun
 
@@ -36,7 +33,6 @@ _EMPTY = (
     "end in another action, what that saves and, with labels, where the thresholds should be.\n\n"
     "Ask some questions first, or evaluate a question set: each run is kept."
 )
-_SPLITS: dict[Split, str] = {"all": "Together", "evaluator": "By evaluator", "label": "By label"}
 
 
 def show(session: Session) -> None:
@@ -74,15 +70,19 @@ def _bench(session: Session, name: str, found: Callable[[], Material]) -> None:
 def _moved(session: Session, name: str, material: Material) -> None:
     """What a move of a slider does, all of it."""
     own = session.settings(name)
+    lines = st.container()
     left, right = st.columns([3, 9], gap="large")
     with left, st.container(key="tune-rail"):
         settings = sliders.sliders(name, own)
         in_use = settings == own and session.strategy == name
         _buttons(session, name, settings, in_use=in_use)
+    with lines:
+        tune_scores.draw_lines(settings, own, material)
     with right:
         outcome = cached("outcome", material.labels, settings, lambda: material.ledger.redecide(settings))
-        warning = _outcome_changes(session, material, outcome, settings, in_use=in_use)
-        scores = _scores(material, settings)
+        warning = _outcome_changes(session, material, outcome, settings)
+        about, labels = (settings.evaluator, settings.grade_chars, settings.k), material.labels
+        scores = cached("scores", labels, about, lambda: tune_labels.scores(labels.cases, settings))
         tables = [exports.runs(outcome, material.entries), *_labelled(material, settings, own, warning)]
         questions = {id: entry.question for id, entry in material.entries.items()}
         exports.offered(session, questions, [*tables, exports.scores(scores, questions)])
@@ -132,11 +132,8 @@ def _use(session: Session, name: str, settings: Settings) -> None:
     state().used = True
 
 
-def _outcome_changes(
-    session: Session, material: Material, outcome: Outcome, settings: Settings, *, in_use: bool
-) -> DeltaGenerator:
+def _outcome_changes(session: Session, material: Material, outcome: Outcome, settings: Settings) -> DeltaGenerator:
     """What would become of the runs, and the questions of the cell that is opened; returns a place for a warning."""
-    draw(outcome_changes.summary(outcome, in_use=in_use))
     warning = st.container()
     cell = outcome_changes.matrix(outcome)
     st.caption("Down: what they were. Across: what they would be. Select a number to list its questions.")
@@ -147,39 +144,11 @@ def _outcome_changes(
     return warning
 
 
-def _scores(material: Material, settings: Settings) -> list[ChunkScore]:
-    """The histogram; returns all scores it counts."""
-    if settings.evaluator == "none":
-        return []
-    labels = material.labels
-    about = settings.evaluator, settings.grade_chars, settings.k
-    scores = cached("scores", labels, about, lambda: tune_labels.scores(labels.cases, settings))
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        what = "Scores of all chunks together" if settings.evaluator == "joint" else "Chunk scores"
-        heading(what, "of first retrievals")
-        split = _split(material)
-    groups: list[Group] = cached("groups", labels, (about, split), lambda: tune_scores.grouped(scores, split))
-    if groups:
-        theme = charts.current_theme()
-        figure = for_this_session("histogram", (*groups, theme), lambda: tune_scores.histogram(groups, theme))
-        tune_scores.mark_thresholds(figure, settings, theme)
-        charts.shown(figure, "tune-scores")
-        draw(tune_scores.tally(groups, settings))
-    else:
-        st.caption(_NO_SCORES)
-    return scores
-
-
 _NO_LABELS = (
     "None yet. With labels this page recommends a pair of thresholds with its reasons, and shows how far the scores "
     f"can be trusted.\n\n{advice.LABEL_MORE}"
 )
 _NO_SCORES = "None of these runs was graded the way this strategy grades."
-
-
-def _split(material: Material) -> Split:
-    """How the scores are grouped; by label where there are any, until something else is chosen."""
-    return forms.one_of("Group", _SPLITS, "tune-split", "label" if material.labels.some else "evaluator")
 
 
 def _labelled(material: Material, settings: Settings, own: Settings, warning: DeltaGenerator) -> list[Table]:

@@ -1,105 +1,50 @@
-"""Scores: the histogram with both thresholds across, and how far labels say that they can be trusted."""
+"""Scores: the rail with a dot for each run, and how far labels say that the scores can be trusted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import streamlit as st
-from numpy.typing import NDArray
 
 from crag.analysis.metrics.calibration import PrecisionRecall, Reliability, Roc, precision_recall, reliability, roc
 from crag.analysis.thresholds.labelled import ChunkScore
+from crag.analysis.whatif.lines import tabulate
 from crag.core.errors import InputError
-from crag.core.model_ids import maker
 from crag.core.settings import Settings
-from crag.core.types import Action
 from crag.export.html import elements as h
 from crag.export.html import words
-from crag.export.html.elements import Html
+from crag.export.html.safe_text import excerpt
 from ui.components import charts
 from ui.components.drawing import draw
+from ui.components.rail import Outcomes, Point, draw_rail
+from ui.tune import sliders
 from ui.tune.cache import cached
-from ui.tune.stored import Learnable
+from ui.tune.stored import Learnable, Material
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-Split = Literal["all", "evaluator", "label"]
-_BINS = 50
-_LABELS = {True: "relevant", False: "not relevant", None: "no label"}
 
+def draw_lines(settings: Settings, own: Settings, material: Material) -> None:
+    """The rail of all runs, each a dot; those that agree to a hundredth, wherever the lines are, are one."""
+    if settings.evaluator == "none":
+        return
+    rest = settings.changed(lower=0.0, upper=0.0)
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Group:
-    """Scores that are counted together: those known, how many fall in each of 50 bins over 0..1, how many failed."""
+    def worked_out() -> tuple[list[Point], list[dict[str, Any]]]:
+        outcomes, found = Outcomes(rest, 2), dict[Hashable, Point]()
+        for entry in material.entries.values():
+            table = outcomes.table(tabulate(entry, rest))
+            point = {"id": entry.run_id, "title": excerpt(entry.question, 80), "was": entry.before, "table": table}
+            one = found.setdefault((entry.before, table), {**point, "count": 0})
+            one["count"] += 1
+            one["title"] = one["title"] if one["count"] == 1 else f"{one['count']} runs, such as: {point['title']}"
+        return list(found.values()), outcomes.found
 
-    name: str
-    known: NDArray[np.float64]
-    counts: NDArray[np.int64]
-    failed: int
-
-
-def grouped(scores: Sequence[ChunkScore], split: Split) -> list[Group]:
-    """The scores in groups, in a fixed order; one group where nothing is split."""
-    name: Callable[[ChunkScore], str] = {
-        "all": lambda each: "all chunks",
-        "evaluator": lambda each: maker(each.evaluator),
-        "label": lambda each: _LABELS[each.relevant],
-    }[split]
-    parts: dict[str, list[float | None]] = {}
-    for each in scores:
-        parts.setdefault(name(each), []).append(each.score)
-    order = list(_LABELS.values()) if split == "label" else sorted(parts)
-    return [_group(name, parts[name]) for name in order if name in parts]
-
-
-def _group(name: str, scores: Sequence[float | None]) -> Group:
-    known = np.array([score for score in scores if score is not None], dtype=np.float64)
-    counts, _ = np.histogram(known, bins=_BINS, range=(0, 1))
-    return Group(name=name, known=known, counts=counts, failed=len(scores) - known.size)
-
-
-def histogram(groups: Sequence[Group], theme: str) -> Figure:
-    """A row of bars for each group, on one scale of scores, each by its own highest."""
-    import plotly.graph_objects as go  # takes half a second to load; only a chart needs it
-
-    colours, bars = charts.COLOURS[theme], []
-    for place, group in enumerate(groups):
-        heights = np.log1p(group.counts) / np.log1p(max(int(group.counts.max(initial=0)), 1))
-        bars.append(
-            go.Bar(
-                x=(np.arange(_BINS) + 0.5) / _BINS,
-                y=0.8 * heights,
-                base=-float(place),
-                width=0.9 / _BINS,
-                customdata=group.counts,
-                hovertemplate="%{customdata:,} chunks about %{x:.2f}<extra></extra>",
-                marker={"color": colours["accent"], "line": {"width": 0}},
-            )
-        )
-    across = charts.axis(theme, range=[-0.005, 1.005], dtick=0.25, zeroline=False)
-    names = [f"{group.name} {group.known.size:,}{_failed(group)}" for group in groups]
-    rows = {"tickvals": [0.4 - place for place in range(len(groups))], "ticktext": names}
-    up = charts.axis(theme, range=[1.02 - len(groups), 1], showgrid=False, zeroline=False, **rows)
-    figure = charts.framed(bars, theme, 62 + 52 * len(groups), across, up, top=20)
-    return figure.update_layout(barmode="overlay")
-
-
-def mark_thresholds(figure: Figure, settings: Settings, theme: str) -> None:
-    """Put the thresholds across the histogram, in place of those that were there."""
-    ink, lines, names = charts.COLOURS[theme]["ink"], [], []
-    for name, value in threshold_marks(settings):
-        at = {"x0": value, "x1": value, "y0": 0, "y1": 1, "yref": "paper"}
-        dash = "dash" if name == "lower" else "solid"
-        lines.append({"type": "line", **at, "line": {"color": ink, "width": 2, "dash": dash}})
-        right = value > 0.12 if name == "lower" else value > 0.88
-        said = {"text": f"{name} {value:.2f}", "font": {"color": ink, "size": 12}, "showarrow": False}
-        place = {"yref": "paper", "y": 1, "yanchor": "bottom", "xanchor": "right" if right else "left"}
-        names.append({**said, "x": value, **place})
-    figure.layout.shapes, figure.layout.annotations = lines, names
+    points, outcomes = cached("lines", material.labels, rest, worked_out)
+    draw_rail("tune-lines", settings, own, points, outcomes, sliders.move)
 
 
 def threshold_marks(settings: Settings) -> list[tuple[str, float]]:
@@ -107,33 +52,6 @@ def threshold_marks(settings: Settings) -> list[tuple[str, float]]:
     if settings.binary:
         return [("threshold", settings.upper)]
     return [("lower", settings.lower), ("upper", settings.upper)]
-
-
-def _failed(group: Group) -> str:
-    return f", {group.failed:,} failed" if group.failed else ""
-
-
-def tally(groups: Sequence[Group], settings: Settings) -> Html:
-    """Where each chunk falls, in numbers, failed ones too."""
-    known = np.concatenate([group.known for group in groups]) if groups else np.empty(0)
-    above, below = int((known >= settings.upper).sum()), int((known < settings.lower).sum())
-    counts = {Action.CORRECT: above, Action.AMBIGUOUS: known.size - above - below, Action.INCORRECT: below}
-    upper, lower = ("", "") if settings.binary else (" upper", " lower")
-    said = {
-        Action.CORRECT: "at or above" + upper,
-        Action.AMBIGUOUS: "between",
-        Action.INCORRECT: "below" + lower,
-    }
-    shown = [
-        h.span[h.span(f"verdict {action.lower()}")[words.ICONS[action]], " ", h.b[f"{number:,}"], " ", said[action]]
-        for action, number in counts.items()
-        if number or not (settings.binary and action is Action.AMBIGUOUS)
-    ]
-    failed = sum(group.failed for group in groups)
-    if failed:
-        shown.append(h.span["? ", h.b[f"{failed:,}"], f" {'grade' if failed == 1 else 'grades'} failed: no score"])
-    legend = "Relevance scores from 0 to 1. Bar heights are logarithmic; point at a bar for its count."
-    return h.div("cx")[h.div("figures")[shown], h.p("small")[legend]]
 
 
 Marks = Sequence[tuple[str, float]]

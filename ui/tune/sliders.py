@@ -23,14 +23,13 @@ _NAMES = ("lower", "upper", "aggregation", "k", "strip_filter", "ambiguity_margi
 class TuneState:
     """Where the sliders stand, and what was worked out for them.
 
-    `strategy`, `own`: from which the sliders started. `start`, `now`: their values by setting, as their widgets began
-    and as they are. `turn`: how often they were moved at once. `used`: whether Ask has just been given their settings.
-    `made`: what was worked out, by name, with what it was made from.
+    `strategy`, `own`: from which the sliders started. `now`: their values by setting. `turn`: how often they were moved
+    at once. `used`: whether Ask has just been given their settings. `made`: what was worked out, by name, with what it
+    was made from.
     """
 
     strategy: str = ""
     own: Settings | None = None
-    start: dict[str, Any] = field(default_factory=dict)
     now: dict[str, Any] = field(default_factory=dict)
     turn: int = 0
     used: bool = False
@@ -49,23 +48,16 @@ def strategy(session: Session) -> str:
 
 
 def sliders(name: str, own: Settings) -> Settings:
-    """The settings the sliders stand at. `own`: what the session asks with under this strategy, where they begin."""
+    """The settings that lines and sliders stand at. `own`: what the session asks with, where they begin."""
     tune = _started(name, own)
-    key = f"tune-{tune.turn}"
-    first = f"{key}-{'k' if own.evaluator == 'none' else 'upper' if own.binary else 'bounds'}"
-    if first not in st.session_state:  # a widget's value is gone once another page was shown
-        tune.start = dict(tune.now)
-    start = tune.start
-    moved: dict[str, Any] = {}
+    key, moved = f"tune-{tune.turn}", dict(tune.now)
     if own.evaluator == "none":
-        moved["k"] = forms.field(Settings, "k", start["k"], key=f"{key}-k")
+        moved = {"k": forms.field(Settings, "k", moved["k"], key=f"{key}-k")}
     else:
-        moved |= forms.thresholds(own, start["lower"], start["upper"], key=key)
         more = st.expander(forms.MORE, key="tune-more", on_change="rerun")
-        moved |= {name: tune.now[name] for name in _NAMES if name not in moved}
         if more.open:
             with more:
-                moved |= _more(own, dict(moved), key)
+                moved |= _more(own, moved, key)
     try:
         settings = own.changed(**moved)
     except SettingsError as error:
@@ -114,7 +106,7 @@ def _started(name: str, own: Settings) -> TuneState:
         now = _of(own)
         if tune.now != now:
             tune.turn += 1
-        tune.strategy, tune.own, tune.now, tune.start = name, own, now, now
+        tune.strategy, tune.own, tune.now = name, own, now
     return tune
 
 

@@ -98,7 +98,7 @@ def score_cases(cases: Sequence[Case], settings: Settings) -> list[Scored]:
     """
     if settings.evaluator == "none":
         return []
-    grades = ((case, Planner(case.entry).first(settings)) for case in cases)
+    grades = ((case, Planner(case.entry).grades(0, settings)) for case in cases)
     return [
         Scored(scores=tuple(grade.score for grade in found), answerable=case.answerable)
         for case, found in grades
@@ -174,7 +174,7 @@ def _ends(cases: Sequence[Case], settings: Settings) -> dict[Action, list[tuple[
     found: dict[Action, list[tuple[Action, int]]] = {}
     for case in cases if settings.evaluator != "none" else ():
         planner = Planner(case.entry)
-        grades, end = planner.first(settings), planner.plan(settings)
+        grades, end = planner.grades(0, settings), planner.plan(settings)
         if isinstance(grades, Unknown) or end.action is None:
             continue
         first_action = decide(

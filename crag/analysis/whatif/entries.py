@@ -334,11 +334,6 @@ class OutcomeRow:
     refines: bool
 
     @property
-    def changes_action(self) -> bool:
-        """Whether the action is known to differ from the stored run's."""
-        return self.after is not None and self.after != self.before
-
-    @property
     def kept(self) -> int | None:
         """Strips kept in all; None where unknown."""
         if self.becomes == "unknown" or self.documents_kept is None or self.pages_kept is None:
@@ -359,11 +354,6 @@ class Outcome:
         for row in self.rows:
             cells[(row.before or "none", row.becomes)].append(row.run_id)
         return {cell: tuple(ids) for cell, ids in cells.items()}
-
-    @cached_property
-    def changed_runs(self) -> tuple[str, ...]:
-        """The runs whose action is known to change."""
-        return tuple(row.run_id for row in self.rows if row.changes_action)
 
     @cached_property
     def reasons(self) -> dict[Unknown, int]:

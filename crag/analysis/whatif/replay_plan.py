@@ -66,10 +66,6 @@ class StoredDecisions:
         return known
 
 
-_COUNTS = 16
-"""At most this many counts of strips are remembered of a run."""
-
-
 class _Facts:
     """One run with what no setting changes about it worked out."""
 
@@ -77,7 +73,6 @@ class _Facts:
         self.entry, self.planner = entry, Planner(entry)
         self.pages = tuple(source.id for source in entry.sources if source.is_page)
         self._facts: dict[bool, Facts] = {}
-        self._counts: dict[tuple[object, ...], int] = {}
         self.kept = sum(sum(source.kept) for source in entry.sources)
         was, before = entry.settings, entry.before
         self.meant_web = searches_web(before, was)
@@ -124,17 +119,10 @@ class _Facts:
         return self._chosen(self.pages, settings) if settings.refine_web else len(self.pages)
 
     def _chosen(self, used: tuple[str, ...], settings: Settings) -> int:
-        """How many strips of these sources `choose` keeps; remembered, because a moved threshold changes none of it."""
-        heeds, rule = settings.strip_judge == "llm", Rule.of(settings)
-        key = used, rule, heeds
-        found = self._counts.get(key)
-        if found is None:
-            facts = self._facts.get(heeds) or self._facts.setdefault(heeds, facts_of(self.entry, heeds))
-            found = len(choose(facts, rule, used=used))
-            if len(self._counts) >= _COUNTS:
-                self._counts = {}
-            self._counts[key] = found
-        return found
+        """How many strips of these sources `choose` keeps."""
+        heeds = settings.strip_judge == "llm"
+        facts = self._facts.get(heeds) or self._facts.setdefault(heeds, facts_of(self.entry, heeds))
+        return len(choose(facts, Rule.of(settings), used=used))
 
     def _saved(self, action: Action | None, number: int, settings: Settings) -> Saved:
         """What the stages took that would not be taken."""
@@ -246,32 +234,31 @@ class Planner:
         unknown = tuple(filter(None, (about_documents, about_web)))
         return Plan(decision, None, number, documents, chunks, cut, web, unknown)
 
-    def first(self, settings: Settings) -> Sequence[Grade] | Unknown:
-        """The grades of the first retrieval, those of a joint evaluation one; or why they can't be known."""
+    def grades(self, number: int, settings: Settings) -> Sequence[Grade] | Unknown:
+        """The grades that decide after round `number`, those of a joint evaluation one; or why they can't be known.
+
+        No threshold changes them.
+        """
         if not self.entry.rounds:
             return Unknown(Missing.NO_ROUND)
         if self._retrieves_otherwise(settings):
             return Unknown(Missing.OTHER_RETRIEVAL)
-        grades = self._grades(self.entry.rounds[0], settings)
-        return grades if isinstance(grades, Unknown) else self._together(0, grades, settings)
+        grades = self._grades(self.entry.rounds[number], settings)
+        if isinstance(grades, Unknown):
+            return grades
+        if number and settings.loop_merge != "last":
+            grades = [grade for _, grade in self.acted(number, settings, joint=True) if grade is not None]
+        return self._together(number, grades, settings)
 
     def decision(self, settings: Settings) -> tuple[Decision | None, int, Unknown | None]:
         """The decision that would be acted on, its round, and why there is none where it can't be known."""
         if settings.evaluator == "none":
             return None, 0, None
-        if not self.entry.rounds:
-            return None, 0, Unknown(Missing.NO_ROUND)
-        if self._retrieves_otherwise(settings):
-            return None, 0, Unknown(Missing.OTHER_RETRIEVAL)
-        for number, stored in enumerate(self.entry.rounds):
-            grades = self._grades(stored, settings)
+        for number in range(len(self.entry.rounds) or 1):
+            grades = self.grades(number, settings)
             if isinstance(grades, Unknown):
                 return None, number, grades
-            if number and settings.loop_merge != "last":
-                grades = [grade for _, grade in self.acted(number, settings, joint=True) if grade is not None]
-            grades = self._together(number, grades, settings)
-            if isinstance(grades, Unknown):
-                return None, number, grades
+            stored = self.entry.rounds[number]
             decision = decide(grades, upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation)
             if not loops(decision.action, round=number, settings=settings):
                 return acted_on(decision, settings), number, None

@@ -1,4 +1,4 @@
-"""A run's meter, drawn from a trace: where the time went, what outside calls took, and plain RAG beside it."""
+"""A run's meter, drawn from a trace: its time, what outside calls took, and plain RAG beside it."""
 
 from __future__ import annotations
 
@@ -14,35 +14,13 @@ from crag.text.formats import money
 
 
 def meter(trace: Trace, prices: Prices = PRICES) -> Html:
-    """Seconds by step as a bar, the run's figures, its calls by step, and what plain RAG would have taken."""
+    """The run's figures, its calls by step, and what plain RAG would have taken; the path has each step's time."""
     beside = plain_rag(trace, prices)
     return h.div("cx")[
-        _bar(trace),
         _figures(trace, sum_calls(trace.calls, prices)),
         beside and _plain(beside),
         trace.calls and _calls(trace, prices),
     ]
-
-
-def _seconds(trace: Trace) -> dict[Step, float]:
-    """By the clock, for each step that ran."""
-    took: dict[Step, float] = {}
-    for record in trace.steps:
-        took[record.step] = took.get(record.step, 0.0) + (record.seconds or 0.0)
-    return took
-
-
-def _bar(trace: Trace) -> Html:
-    took = _seconds(trace)
-    whole = sum(took.values()) or 1.0
-    parts = [
-        h.i(
-            style=f"flex:{max(seconds / whole, 0.004):.4f}",
-            title=f"{words.STEPS[step]}: {words.format_duration(seconds)}",
-        )
-        for step, seconds in took.items()
-    ]
-    return h.div("meter", aria_hidden="true")[parts]
 
 
 def _figures(trace: Trace, whole: Spent) -> Html:
@@ -61,9 +39,6 @@ def _figures(trace: Trace, whole: Spent) -> Html:
     else:
         shown += [_figure(_tokens(whole), "tokens")] if whole.input_tokens or whole.output_tokens else []
         shown.append(_figure(cost_text(whole), ""))
-    longest = sorted(_seconds(trace).items(), key=lambda item: -item[1])[:3]
-    shares = ", ".join(f"{words.STEPS[step].lower()} {words.format_duration(seconds)}" for step, seconds in longest)
-    shown.append(h.span[f"most of the time: {shares or '–'}"])
     return h.div("figures")[shown]
 
 

@@ -1,5 +1,6 @@
 """All stored runs at once: the same as one by one, whatever the settings; and what is saved, added and unknown."""
 
+from bisect import bisect_right
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -12,7 +13,8 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from crag.analysis.whatif.entries import Entry, KeptStrips, Missing, OutcomeRow, Saved, Shared, Unknown
-from crag.analysis.whatif.replay_plan import StoredDecisions
+from crag.analysis.whatif.lines import tabulate
+from crag.analysis.whatif.replay_plan import Planner, StoredDecisions
 from crag.analysis.whatif.whatif import WhatIf, redecide
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
@@ -109,7 +111,7 @@ def kept(trace: Trace, found: WhatIf, *, pages: bool) -> int:
 def said(row: OutcomeRow) -> dict[str, object]:
     """What a row shares with what-if."""
     return {
-        "decided": (row.before, row.after, row.changes_action, row.round),
+        "decided": (row.before, row.after, row.round),
         "documents": (row.documents, row.documents_kept or 0),
         "web": (row.web, row.pages_kept or 0),
         "unknown": (row.reason,) if row.reason else row.open,
@@ -119,7 +121,7 @@ def said(row: OutcomeRow) -> dict[str, object]:
 def expected(trace: Trace, settings: Settings) -> dict[str, object]:
     found = redecide(trace, settings)
     return {
-        "decided": (found.before, found.action, found.changes_action, found.round),
+        "decided": (found.before, found.action, found.round),
         "documents": (found.documents, kept(trace, found, pages=False)),
         "web": (found.web, kept(trace, found, pages=True)),
         "unknown": found.unknown,
@@ -137,6 +139,24 @@ def test_every_run_comes_out_as_what_if_has_it_and_again_under_other_thresholds(
     for each in (settings, other, settings):
         for trace, row in zip(stored(), ledger().redecide(each).rows, strict=True):
             assert said(row) == expected(trace, each), (trace.strategy, trace.settings)
+
+
+@pytest.mark.slow
+@given(other_settings(), st.booleans(), THRESHOLDS)
+@examples(max_examples=sized(40, 15))
+def test_the_table_of_the_lines_holds_what_every_place_of_them_leads_to(settings, binary, moved) -> None:
+    settings = settings.changed(binary=binary, upper=settings.lower)
+    for trace in stored():
+        planner, table = Planner(Entry.of(trace)), tabulate(Entry.of(trace), settings)
+        edges = [{edge for start in starts for edge in (start - 1, start)} for starts in (table.lowers, table.uppers)]
+        for lower, upper in [*product(*edges), moved]:
+            upper = lower if binary else upper
+            if 0 <= lower <= upper <= 100:
+                lines = {"lower": lower / 100, "upper": upper / 100}
+                decision, *rest = planner.decision(settings.changed(**lines))
+                row = table.cells[bisect_right(table.lowers, lower) - 1]
+                found, *known = row[bisect_right(table.uppers, upper) - 1] or ("nothing",)
+                assert known == rest and (found and replace(found, **lines)) == decision, (trace.settings, lines)
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -171,8 +191,6 @@ def test_the_matrix_holds_every_run_once_and_names_it() -> None:
     assert sum(len(ids) for ids in cells.values()) == len(stored()) == len(outcome.rows)
     assert {cell[1] for cell in cells} == {C, A, I, "unknown"}
     assert sum(outcome.reasons.values()) == sum(len(ids) for cell, ids in cells.items() if cell[1] == "unknown")
-    known = [(was, is_) for was, is_ in cells if isinstance(is_, Action) and was != is_]
-    assert sum(len(cells[cell]) for cell in known) == len(outcome.changed_runs)
 
 
 def one(case: Case, **changes: Any) -> OutcomeRow:
@@ -261,4 +279,4 @@ def test_a_run_with_settings_of_another_version_is_decided_anew_with_their_defau
 
 def test_an_empty_ledger_has_an_outcome() -> None:
     outcome = StoredDecisions([]).redecide(Settings())
-    assert (outcome.matrix, outcome.changed_runs, outcome.saved, outcome.kept.runs) == ({}, (), Saved(), 0)
+    assert (outcome.matrix, outcome.saved, outcome.kept.runs) == ({}, Saved(), 0)

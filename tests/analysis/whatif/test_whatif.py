@@ -61,12 +61,7 @@ def count(strips: dict[str, tuple[Strip, ...]]) -> int:
 def check(stored: Trace, ledger: StoredDecisions, settings: Settings, fresh: Trace) -> WhatIf:
     """Every claim of both what-ifs against a fresh run, and the two against each other."""
     found, row = redecide(stored, settings), row_of(ledger, settings)
-    assert (row.before, row.after, row.round, row.changes_action) == (
-        found.before,
-        found.action,
-        found.round,
-        found.changes_action,
-    )
+    assert (row.before, row.after, row.round) == (found.before, found.action, found.round)
     assert (row.documents, row.web) == (found.documents, found.web)
     assert found.unknown == ((row.reason,) if row.reason else row.open)
     if row.becomes == "unknown":
@@ -130,7 +125,7 @@ def test_what_if_knows_what_thresholds_aggregation_and_strip_filter_would_do() -
         found.append(row_of(alone(Trace.from_events(runs[0])), settings))
     assert sum(row.becomes != "unknown" for row in found) >= 0.95 * WORLDS
     assert sum(row.kept is not None for row in found) >= 0.5 * WORLDS
-    assert sum(row.changes_action for row in found) >= 0.15 * WORLDS
+    assert sum(row.after not in (None, row.before) for row in found) >= 0.15 * WORLDS
     assert {reason for row in found for reason in row.open} <= {NOT_SEARCHED, NOT_SCORED, PAGES_NOT_SCORED}
     assert {row.reason for row in found} <= {None, NO_LOOP}
 
