@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from crag.analysis.causes import answer_without, explain_grade, nearest_other_run
+from crag.analysis.causes import answer_without, explain_grade
 from crag.analysis.stages.miss import Fate, Miss, Wanted, explain_miss
 from crag.analysis.whatif.whatif import leave_out, smallest_moves
 from crag.cli.options import Place, latest_run
@@ -67,7 +67,7 @@ def explain(
     """How far the page or sentence came, what would have kept it, and its chunks. 0 also where it is in the answer.
 
     With --grade: what the score of a chunk rests on. With --without: the run without some of its chunks. With --flip:
-    the smallest move of a threshold that changes the action, and the nearest run that ended otherwise.
+    the smallest move of a threshold that changes the action.
     """
     page, text = sought.page, sought.text
     if not (page or text or sought.grade is not None or sought.without or sought.flip):
@@ -87,8 +87,8 @@ def explain(
         if sought.without:
             _without(engine, trace, [_number(each) for each in sought.without.split(",")], output)
         if sought.flip:
-            moves, other = smallest_moves(trace), nearest_other_run(library, trace, engine.embedder)
-            output.show(flip_values(moves, other), "\n".join(map(plain, flip_sentences(trace, moves, other))))
+            moves = smallest_moves(trace)
+            output.show(flip_values(moves), "\n".join(map(plain, flip_sentences(trace, moves))))
     return 0
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
-from crag.analysis.causes import AnswerWithout, GradeExplanation, Occlusion, OtherRun
+from crag.analysis.causes import AnswerWithout, GradeExplanation, Occlusion
 from crag.analysis.stages.funnel import Funnel
 from crag.analysis.stages.miss import Fate, Miss, Stage
 from crag.analysis.whatif.whatif import Move, Without
@@ -130,20 +130,11 @@ def without_values(without: Without, answer: AnswerWithout) -> dict[str, Any]:
     }
 
 
-def flip_values(moves: Sequence[Move], other: OtherRun | None) -> dict[str, Any]:
-    """What would change the action of a run. Pairs are of this run and the other."""
+def flip_values(moves: Sequence[Move]) -> dict[str, Any]:
+    """What would change the action of a run."""
     return {
         "moves": [
             {"settings": move.settings, "action": move.decision.action, "searches_again": move.searches_again}
             for move in moves
-        ],
-        "other": other
-        and {
-            "run": other.trace.run_id,
-            "question": other.trace.meant,
-            "action": other.action,
-            "closeness": other.closeness,
-            "settings": dict(other.settings),
-            "figures": {each.label: each.values for each in other.differences.figures if each.differs},
-        },
+        ]
     }

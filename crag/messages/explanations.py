@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from crag.analysis.causes import AnswerWithout, GradeExplanation, NoAnswer, Occlusion, OtherRun, Unexplained
+from crag.analysis.causes import AnswerWithout, GradeExplanation, NoAnswer, Occlusion, Unexplained
 from crag.analysis.stages.miss import REACH, Fate, Miss
 from crag.analysis.tour import FIGURE, ORDER, Break, Situation, marked, says
 from crag.analysis.whatif.whatif import Move, Without
@@ -170,42 +170,9 @@ def moves_sentence(trace: Trace, moves: Sequence[Move]) -> str:
     return "No move of one threshold alone changes the action."
 
 
-def other_run_sentence(found: OtherRun | None) -> str:
-    """The nearest run that ended otherwise, and how near its question is."""
-    if found is None:
-        return "No stored run ended in another action."
-    decision, asked = found.trace.decision, found.trace.meant
-    asked = asked if len(asked) <= 120 else asked[:119].rstrip() + "…"
-    scored = ""
-    if decision is not None and decision.score is not None:
-        scored = f" with a score of {format_score(decision.score, decision.upper, decision.lower)}"
-    near = "the same question" if found.closeness == 1 else f"closeness {found.closeness:.2f}"
-    like = "" if found.is_like else " Its question asks for something else."
-    return f"The nearest run with another action: “{asked}” ({near}) ended {found.action}{scored}.{like}"
-
-
-def settings_sentence(found: OtherRun) -> str:
-    """The settings that differ, of many the first; empty where none does."""
-    if not found.settings:
-        return ""
-    pairs = list(found.settings.items())
-    parts = [f"“{meta(Settings, name)['label']}” ({_value(here)}, {_value(there)})" for name, (here, there) in pairs]
-    more = [f"{len(parts) - _SETTINGS} more"] if len(parts) > _SETTINGS else []
-    return f"Settings that differ (here, there): {join_names([*parts[:_SETTINGS], *more])}."
-
-
-def _value(value: object) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, tuple):
-        return join_names([str(each) for each in value]) or "none"
-    return str(value) if value != "" else "none"
-
-
-def flip_sentences(trace: Trace, moves: Sequence[Move], other: OtherRun | None) -> list[str]:
-    """The moves, or why there is none; then the other run and its settings."""
-    said = [*map(move_sentence, moves), moves_sentence(trace, moves), other_run_sentence(other)]
-    return list(filter(None, [*said, settings_sentence(other) if other is not None else ""]))
+def flip_sentences(trace: Trace, moves: Sequence[Move]) -> list[str]:
+    """The moves, or why there is none."""
+    return [*map(move_sentence, moves), *filter(None, [moves_sentence(trace, moves)])]
 
 
 _SHOWN = 8

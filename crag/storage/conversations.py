@@ -117,7 +117,8 @@ class Conversations:
 
     def drop_empty(self, id: str) -> None:
         """Delete a conversation that no run has come to belong to."""
-        self._database.free(lambda connection: delete_empty(connection, id))
+        if not self.runs(id, 1):
+            self._database.free(lambda connection: delete_empty(connection, id))
 
 
 def _checked(title: str) -> str:

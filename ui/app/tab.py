@@ -14,24 +14,27 @@ from ui.components.tab_state import LibraryState, tab_state
 
 @dataclass(slots=True)
 class RunsState(LibraryState):
-    """The conversations of a tab, and what it shows of them.
+    """What a tab shows of runs and their conversations.
 
-    `turns`: the runs of this conversation, oldest first; `conversations`: those of the others. `selected`: the run that
-    is shown; `opened`: what stands beside it, "cite:2" or "chunk:…"; `leaf`: its page, where another was turned to.
+    `selected`: the run that is shown; `opened`: what stands beside it, "cite:2" or "chunk:…"; `leaf`: its page, where
+    another was turned to. `past`: how many more conversations are listed; `managed`: the latest run of the one that is
+    to be renamed or deleted; `deleted`: what can be brought back, in
+    `ui.app.undo`.
     `scope`: what the next question is asked of. `asked`: the run asked last here. `more`: how many more turns are
     listed. `gone`: how many documents of the scope were deleted. `miss`: what became of the page or sentence that was
     missed last. `listed`: the upload whose results were seen. `why`: the chunk whose score is to be explained. `reset`:
     how often the sliders beside a run were set back.
     """
 
-    turns: list[str] = field(default_factory=list)
-    conversations: list[list[str]] = field(default_factory=list)
     selected: str | None = None
     opened: str | None = None
     leaf: int | None = None
     scope: Scope = field(default_factory=Scope)
     asked: str | None = None
     more: int = 0
+    past: int = 0
+    managed: str = ""
+    deleted: list[str] = field(default_factory=list)
     gone: int = 0
     miss: Miss | None = None
     listed: str = ""
@@ -39,7 +42,7 @@ class RunsState(LibraryState):
     reset: int = 0
 
     def forget(self) -> None:
-        self.turns, self.conversations = [], []
+        self.past, self.managed, self.deleted = 0, "", []
         self.selected = self.opened = self.leaf = self.asked = None
         self.scope, self.gone, self.miss, self.listed, self.why = Scope(), 0, None, "", ""
 

@@ -46,12 +46,12 @@ def offer(session: Session, trace: Trace, stale: marks.Stale) -> None:
         "application/x-ndjson",
         key="export-json",
     )
-    if len(session.turns) > 1:
-        _conversation(session)
+    if len(turns := session.turns) > 1:
+        _conversation(session, turns)
 
 
-def _conversation(session: Session) -> None:
-    turns = list(session.turns)  # the files are made outside of the script, where no session is
+def _conversation(session: Session, turns: Sequence[str]) -> None:
+    """The files are made outside of the script, where no session is."""
 
     def page() -> str:
         shown = (_turn(session, trace) for trace in _traces(session, turns))

@@ -138,7 +138,7 @@ def follow(session: Session, picked: str) -> None:
     """Do what a click asked for. Raises CragError."""
     kind, _, rest = picked.partition(":")
     if kind == "open" and rest in state.compared_runs():
-        session.visit(rest)
+        session.select(rest)
         navigation.go("ask")
         st.rerun()
     run, _, what = rest.partition(":")

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from crag.analysis.causes import AnswerWithout, answer_without, nearest_other_run
+from crag.analysis.causes import AnswerWithout, answer_without
 from crag.analysis.whatif.whatif import Without, leave_out, redecide, smallest_moves
 from crag.core.errors import NotFoundError
 from crag.core.protocols import RunRequest
@@ -99,23 +99,4 @@ def test_no_threshold_changes_a_forced_action_or_plain_rag() -> None:
     forced = Case("paper", [GOOD], changes={"forced": "INCORRECT"}).trace
     plain = Case("plain-rag", [GOOD]).trace
     assert smallest_moves(forced) == smallest_moves(plain) == ()
-    assert "forced" in flip_sentences(forced, (), None)[0] and "no action" in flip_sentences(plain, (), None)[0]
-
-
-def test_the_nearest_run_that_ended_otherwise_has_the_nearest_question(engine: Engine) -> None:
-    library = engine.library()
-    alike = engine.trace(RunRequest("Which hiring days were handled on average in 2018?", "paper"))
-    far = engine.trace(RunRequest("Who flew the airplane?", "paper"))
-    other = strategy("paper").settings.changed(upper=0.0, lower=0.0)
-    mine = engine.trace(RunRequest(ASKED, "paper", settings=other))
-    assert mine.action is Action.CORRECT and Action.CORRECT not in (alike.action, far.action)
-    found = nearest_other_run(library, mine, engine.embedder)
-    assert found is not None and found.trace.run_id == alike.run_id and 0.7 < found.closeness < 1
-    assert found.settings == {"upper": (0.0, 0.76), "lower": (0.0, 0.07)}
-    assert any(figure.name == "action" and figure.differs for figure in found.differences.figures)
-    assert "Settings that differ" in flip_sentences(mine, (), found)[-1]
-    again = engine.trace(RunRequest(ASKED, "paper"))
-    same = nearest_other_run(library, mine, engine.embedder)
-    assert same is not None and same.trace.run_id == again.run_id and same.closeness == 1
-    library.runs.delete(again.run_id), library.runs.delete(alike.run_id), library.runs.delete(far.run_id)
-    assert nearest_other_run(library, mine, engine.embedder) is None
+    assert "forced" in flip_sentences(forced, ())[0] and "no action" in flip_sentences(plain, ())[0]
