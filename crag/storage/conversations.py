@@ -95,7 +95,7 @@ class Conversations:
         with self._database.read() as connection:
             return connection.scalar(select(runs.c.conversation).where(runs.c.id == run)) or ""
 
-    def runs(self, id: str, most: int = 2000) -> list[str]:
+    def runs(self, id: str, most: int = 10_000) -> list[str]:
         """The ids of a conversation's latest `most` runs, oldest first; none of one that there is not."""
         asked = select(runs.c.id).where(runs.c.conversation == id).order_by(runs.c.number.desc()).limit(most)
         with self._database.read() as connection:

@@ -2,15 +2,10 @@
 
 import re
 
-import pytest
-
 from tests.support.app_server import ROOT
 from tests.support.app_text import said
-from tests.support.tab_states import state_in
-from ui.app import notices, open_tabs, session
+from ui.app import notices, open_tabs
 from ui.app.open_tabs import OpenTabs, Tabs
-from ui.app.tab import RunsState
-from ui.ask import conversation
 
 FULL = "This workspace is open in too many tabs"
 
@@ -62,17 +57,6 @@ def test_a_tab_is_open_as_long_as_its_connection_and_its_session_lives_a_while_l
     assert register.alive("one")
     now[0] = 121.0
     assert not register.alive("one")
-
-
-@pytest.mark.slow
-def test_a_very_long_conversation_lists_its_latest_turns_and_says_so(with_sample, app, monkeypatch) -> None:
-    monkeypatch.setattr(session, "MOST_TURNS", 4)
-    monkeypatch.setattr(conversation, "MOST_TURNS", 4)
-    app.run()
-    for question in ("What is asked?", "Who leads?", "Where is it?", "When was it?", "What was the operating income?"):
-        app.chat_input(key="question").set_value(question).run()
-    assert not app.exception and len(state_in(app, RunsState).turns) == 4
-    assert any(each.value.startswith("The latest 4 turns of this conversation.") for each in app.caption)
 
 
 def test_a_tab_remembers_at_most_fifteen_objects_beside_its_widgets() -> None:

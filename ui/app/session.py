@@ -43,8 +43,6 @@ from ui.components.tab_state import is_kept
 
 _REMEMBERED = 64
 """Records of runs that the process keeps, those looked at last."""
-MOST_TURNS = 2000
-"""A conversation that is longer lists these, its latest."""
 _TITLE = 120
 """Characters that a conversation's first title takes of its question."""
 _LOOKED_BACK = 12
@@ -79,12 +77,12 @@ class Session(Presence):
 
     @property
     def turns(self) -> list[str]:
-        """The runs of the conversation that is shown, oldest first, those under way last; the latest of very many."""
+        """The runs of the conversation that is shown, oldest first, those under way last."""
         selected = tab.runs().selected
         if selected is None:
             return []
         talk = self.conversation_of(selected)
-        known = [*self.library.conversations.runs(talk, MOST_TURNS), *self.under_way(talk)] if talk else []
+        known = [*self.library.conversations.runs(talk), *self.under_way(talk)] if talk else []
         return list(dict.fromkeys(known if selected in known else [*known, selected]))
 
     def conversation_of(self, run: str) -> str:

@@ -51,7 +51,7 @@ def show(session: Session) -> None:
     managed, tab.runs().managed = tab.runs().managed, ""
     for each in found:
         if each.run == managed:
-            st.dialog("Rename or delete")(_manage)(session, each)
+            manage(session, each)
 
 
 def _listed(days: Iterator[tuple[str, Iterator[Conversation]]], here: str | None, *, edits: bool) -> list[Html]:
@@ -91,7 +91,13 @@ def _widen() -> None:
     tab.runs().past += _LISTED
 
 
-def _manage(session: Session, each: Conversation) -> None:
+def manage(session: Session, each: Conversation) -> None:
+    """The dialog in which a conversation is renamed or deleted."""
+    st.dialog("Rename or delete")(panel)(session, each)
+
+
+def panel(session: Session, each: Conversation) -> None:
+    """Its content."""
     with problems.reported():
         title = st.text_input("Name", value=each.title, max_chars=LONGEST_TITLE, key=f"past-name-{each.run}")
         with st.container(horizontal=True):
