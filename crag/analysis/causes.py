@@ -33,8 +33,6 @@ from crag.text.words import STOP_WORDS
 if TYPE_CHECKING:
     from crag.engine import Engine
 
-LIKE = 0.7
-"""Questions whose vectors' cosine is at least this ask for about the same."""
 WORDS, SENTENCES = 12, 16
 """How many words of a question, and sentences of a chunk, are left out one after another."""
 CHARACTERS = 40_000
@@ -274,9 +272,6 @@ def _nearest(
         retrieved=chunk.id in trace.sources,
     )
 
-
-_COMPARED = 24
-"""Questions whose vectors are compared: those that share most words with the run's."""
 
 NoAnswer = Literal["", "no answer", "written", "decision", "evidence", "web"]
 """Why an answer without some texts is not known. "no answer": the run has none. "written": a language model wrote it.

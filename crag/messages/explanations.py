@@ -9,9 +9,10 @@ from crag.analysis.stages.miss import REACH, Fate, Miss
 from crag.analysis.tour import FIGURE, ORDER, Break, Situation, marked, says
 from crag.analysis.whatif.whatif import Move, Without
 from crag.core.model_ids import name_in_sentence
+from crag.core.policy import uses_documents
 from crag.core.settings import Settings, meta
 from crag.core.trace import Trace
-from crag.core.types import Answer, Chunk, Citation, GradePart, Strip
+from crag.core.types import Action, Answer, Chunk, Citation, GradePart, Strip
 from crag.messages.answers import STATES, conflict_sentences, state_text
 from crag.messages.tuning import unknown_sentence
 from crag.messages.wording import decision_sentence
@@ -19,9 +20,6 @@ from crag.text.formats import count, format_score, join_names
 
 LEAST = 0.01
 """The least change of a score that is worth a sentence."""
-
-_SETTINGS = 6
-"""Settings that are named at most."""
 
 _REASONS: dict[Unexplained, str] = {
     "": "",
@@ -168,6 +166,20 @@ def moves_sentence(trace: Trace, moves: Sequence[Move]) -> str:
     if trace.run_settings.forced:
         return "The action was forced, so no threshold changes it."
     return "No move of one threshold alone changes the action."
+
+
+def relaxed_sentence(move: Move) -> str:
+    """Down to where a threshold has to go, so that the documents are answered from."""
+    line = {"lower": "“too little” line", "upper": "“enough” line", "both": "line"}[move.threshold]
+    fit = "enough" if move.decision.action is Action.CORRECT else "in part"
+    return f"Lower the {line} from {move.before:.2f} to {move.after:.2f}: your documents then fit {fit}, and are used."
+
+
+def kept_back_sentence(trace: Trace) -> str:
+    """Why no threshold would have brought an answer from the documents."""
+    if uses_documents(trace.action, trace.run_settings):
+        return "Your documents were used, and nothing in them answers. No line changes that: add a document that does."
+    return "No line lets your documents answer: nothing in them fits. Add a document that does."
 
 
 def flip_sentences(trace: Trace, moves: Sequence[Move]) -> list[str]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, delete, func, insert, or_, select, update
 
 from crag.core.errors import InputError, NotFoundError
-from crag.core.protocols import OWN
 from crag.core.trace import Outcome
 from crag.storage.database import Database
 from crag.storage.deletions import DeletedRuns, delete_empty, remove_runs
@@ -25,8 +24,8 @@ LONGEST_TITLE = 300
 class Conversation:
     """One line of the list: a conversation, or a run that belongs to none, whose `id` is empty then.
 
-    `run` and what follows are of its latest run. `started_at` is ISO 8601, UTC; `via` and `outcome` as `RunSummary`
-    has them.
+    `run` and what follows are of its latest run. `started_at` is ISO 8601, UTC; `via` is as
+    `RunStarted` has it, `outcome` is `Trace.outcome`, empty where its figures are gone.
     """
 
     id: str
@@ -63,11 +62,10 @@ class Conversations:
             if not connection.execute(renamed).rowcount:
                 raise _unknown(id)
 
-    def latest(self, limit: int = 30, containing: str = "", *, own: bool = False) -> list[Conversation]:
+    def latest(self, limit: int = 30, containing: str = "") -> list[Conversation]:
         """Conversations with runs, and runs without one that somebody asked for; those used last come first.
 
-        `containing`: only those with this text in their title or in a question, in small or capital letters. `own`:
-        only those used last in the app.
+        `containing`: only those with this text in their title or in a question, in small or capital letters.
         """
         r, c = runs.c, conversations.c
         talked = r.conversation.is_not(None)
@@ -82,8 +80,6 @@ class Conversations:
             asked = r.question.icontains(containing, autoescape=True)
             among = r.conversation.in_(select(r.conversation).where(talked, asked))
             found = found.where(or_(c.title.icontains(containing, autoescape=True), asked, among))
-        if own:
-            found = found.where(r.via.in_(OWN))
         with self._database.read() as connection:
             # The lists of numbers come from indexes alone: no row of ten thousand runs is walked through for them.
             alone = select(r.number).where(asked_condition(connection.dialect), r.number.not_in(inside))

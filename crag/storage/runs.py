@@ -13,14 +13,14 @@ from sqlalchemy import ColumnElement, Connection, Integer, and_, case, delete, f
 from crag.core.errors import NotFoundError, StorageError
 from crag.core.events import Event, events_from_jsonl, events_to_jsonl
 from crag.core.runfacts import DaySpending
-from crag.core.trace import Outcome, Trace
+from crag.core.trace import Trace
 from crag.storage import tracks
 from crag.storage.database import Database
 from crag.storage.deletions import DeletedRuns, remove_runs, restore
 from crag.storage.facts import note_facts
 from crag.storage.in_flight import delete_note
 from crag.storage.store import select_in
-from crag.storage.tables import asked_condition, calls, conversations, facts, runs, was_asked
+from crag.storage.tables import asked_condition, calls, conversations, runs, was_asked
 from crag.text import memory
 
 T = TypeVar("T")
@@ -30,10 +30,9 @@ _TRACE_BATCH = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """One line of the history. `action` is empty where the run decided nothing (plain RAG, failed, cancelled).
+    """A run in few words. `action` is empty where it decided nothing (plain RAG, failed, cancelled).
 
-    `outcome` is `Trace.outcome`, empty where its figures are gone. `via` and `conversation` are as `RunStarted` has
-    them; the second is empty, too, where that was deleted.
+    `via` is as `RunStarted` has it.
     """
 
     run_id: str
@@ -43,8 +42,6 @@ class RunSummary:
     started_at: str
     seconds: float
     via: str = ""
-    conversation: str = ""
-    outcome: Outcome = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,12 +94,7 @@ class Runs:
     def latest(self, limit: int = 100, *, every: bool = False) -> list[RunSummary]:
         """Those that somebody asked for, newest first; with `every` those of evaluations too."""
         c = runs.c
-        conversation = func.coalesce(c.conversation, "").label("conversation")
-        ended = func.coalesce(select(facts.c.outcome).where(facts.c.run == c.number).scalar_subquery(), "")
-        found = select(
-            *(c.id.label("run_id"), c.question, c.strategy, c.action, c.started_at, c.seconds, c.via, conversation),
-            ended.label("outcome"),
-        )
+        found = select(c.id.label("run_id"), c.question, c.strategy, c.action, c.started_at, c.seconds, c.via)
         with self._database.read() as connection:
             if not every:
                 found = found.where(asked_condition(connection.dialect))

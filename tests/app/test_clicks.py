@@ -40,6 +40,8 @@ OWN_TAB = {
             "session.begin_conversation",
             "session.reset",
         ],
+        "ui/ask/conversations.py": ["_widen"],
+        "ui/ask/refusal.py": ["navigation.go"],
         "ui/ask/runview.py": ["presentation.enter", "state.prepare"],
         "ui/ask/sliders.py": ["_back"],
         "ui/ask/welcome.py": ["state.open_tour"],
@@ -74,7 +76,7 @@ OWN_TAB = {
 HANDED_IN = {"ui/app/clicks.py: work"}
 """A callback that is a parameter: `confirm` takes none but those that ask."""
 CHANGES = re.compile(
-    r"(documents\.(delete|describe)|runs\.delete|labels\.(save|delete)|evaluations\.(delete|delete_set)"
+    r"(documents\.(delete|describe)|runs\.(delete|restore)|conversations\.(create|rename|delete)|labels\.(save|delete)|evaluations\.(delete|delete_set)"
     r"|purges\.(purge|undo)|\.reindex|people\.(invite|change_role|remove)"
     r"|spaces\.(make|adopt|rename|hand_over|share|unshare|delete)|links\.(issue|end)"
     r"|jobs\(?\)?\.(begin|start)|job\.(answer|stop)|server\.end|engine\.(remove|add|add_files|reconfigure)|\.configure"

@@ -28,11 +28,11 @@ def save(library: Library, run: str, conversation: str = "", question: str = "wh
 
 
 def pointers(library: Library) -> dict[str, str]:
-    return {each.run_id: each.conversation for each in library.runs.latest()}
+    return {each: library.conversations.of(each) for each in library.runs.ids()}
 
 
-def titles(library: Library, containing: str = "", limit: int = 30, *, own: bool = False) -> list[str]:
-    return [each.title for each in library.conversations.latest(limit, containing, own=own)]
+def titles(library: Library, containing: str = "", limit: int = 30) -> list[str]:
+    return [each.title for each in library.conversations.latest(limit, containing)]
 
 
 def test_what_was_used_last_comes_first_with_runs_that_belong_to_no_conversation(library: Library) -> None:
@@ -47,7 +47,7 @@ def test_what_was_used_last_comes_first_with_runs_that_belong_to_no_conversation
         (other, "Ferries", "c"),
         ("", "Why is 100% sand?", "b"),
     ]
-    assert titles(library, limit=2) == ["Lighthouses", "Ferries"] == titles(library, own=True)
+    assert titles(library, limit=2) == ["Lighthouses", "Ferries"]
     assert titles(library, "FERR") == ["Ferries"] and titles(library, "TALL") == ["Lighthouses"]
     assert titles(library, "0% S") == ["Why is 100% sand?"] and not [*titles(library, "%x"), *titles(library, "eval")]
     library.conversations.rename(other, "  Ships\nand boats ")

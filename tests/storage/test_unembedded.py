@@ -68,6 +68,7 @@ def test_how_far_it_is_stands_in_the_records(open_library: OpenLibrary, embedder
         first.id: Standing(done=3, total=5),
         second.id: Standing(done=0, total=2),
     }
+    assert library.unembedded.share() == pytest.approx(3 / 7)
     library.unembedded.note("The server is down.")
     library.close()
     library = open_library()

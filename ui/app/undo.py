@@ -13,8 +13,7 @@ from crag.core.errors import CragError
 from crag.export.html.safe_text import excerpt, markdown
 from crag.storage.deletions import DeletedRuns
 from crag.text import memory
-from ui.app import tab
-from ui.app.clicks import button, requires
+from ui.app import clicks, tab
 from ui.app.session import Session
 
 SECONDS = 30.0
@@ -94,11 +93,11 @@ def _offer(session: Session, shown: int) -> None:
     for name, each in held.items():
         with st.container(key=f"undo-{name}", horizontal=True, vertical_alignment="center", border=True):
             st.markdown(f"Deleted “{markdown(excerpt(each.title, 60))}”.", width="content")
-            button("Undo", f"undo-delete-{name}", _bring_back, session, name)
+            clicks.button("Undo", f"undo-delete-{name}", _bring_back, session, name)
             st.caption(f"After {SECONDS:.0f} seconds it is gone for good.", width="content")
 
 
-@requires("edit")
+@clicks.requires("edit")
 def _bring_back(session: Session, name: str) -> None:
     held = deletions.drop(name) if name in tab.runs().deleted else None
     if held is None or held.workspace != session.workspace:

@@ -9,7 +9,6 @@ from itertools import groupby
 import streamlit as st
 
 from crag.core.errors import InputError
-from crag.core.protocols import OWN
 from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.answer import SIGNS
@@ -17,29 +16,24 @@ from crag.export.html.elements import Html
 from crag.messages.answers import STATES, origin_text, origin_word
 from crag.pipeline.libraries import close_interrupted_runs
 from crag.storage.conversations import LONGEST_TITLE, Conversation
-from ui.app import tab, undo
-from ui.app.clicks import once, requires
+from ui.app import clicks, tab, undo
 from ui.app.session import Session
 from ui.components import problems
 from ui.components.drawing import draw
 
 _LISTED = 30
 """So many are listed, and so many more with each click."""
-_WHOSE, _WANTED = "past-own", "past-search"
+_WANTED = "past-search"
 
 
 def show(session: Session) -> None:
     """The list, with the conversation on the page marked; a click opens it. Raises CragError."""
     close_interrupted_runs(session.library)
-    wanted, own = str(st.session_state.get(_WANTED) or "").strip(), bool(st.session_state.get(_WHOSE))
-    most = _LISTED + tab.runs().past
-    found = session.library.conversations.latest(most + 1, wanted, own=own)
-    if not found and not wanted and not own:
+    wanted, most = str(st.session_state.get(_WANTED) or "").strip(), _LISTED + tab.runs().past
+    found = session.library.conversations.latest(most + 1, wanted)
+    if not found and not wanted:
         return
     st.text_input("Search conversations", key=_WANTED, placeholder="Search conversations", label_visibility="collapsed")
-    if own or any(each.via not in OWN for each in found):
-        help = "Hides questions that came from agents and other programs."
-        st.toggle("Only questions asked in this app", key=_WHOSE, persist_state="session", help=help)
     selected = tab.runs().selected
     here = selected and (session.conversation_of(selected) or selected)
     days = groupby(found[:most], lambda each: _day(each.started_at))
@@ -47,7 +41,7 @@ def show(session: Session) -> None:
     if not found:
         st.caption("No conversation has this in its name or in a question.")
     if len(found) > most:
-        st.button("Show more", key="past-more", type="tertiary", on_click=once(_widen))
+        st.button("Show more", key="past-more", type="tertiary", on_click=clicks.once(_widen))
     managed, tab.runs().managed = tab.runs().managed, ""
     for each in found:
         if each.run == managed:
@@ -129,7 +123,7 @@ def _delete(session: Session, each: Conversation) -> None:
     undo.hold(session, each.title, gone)
 
 
-@requires("edit")
+@clicks.requires("edit")
 def delete_run(session: Session, run: str) -> None:
     """Delete a run, for good after half a minute."""
     gone = session.library.runs.delete(run)

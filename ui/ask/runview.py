@@ -22,7 +22,7 @@ from crag.runtime.jobs import Job
 from ui.app import clicks, fragments, tab
 from ui.app.program import program
 from ui.app.session import Session
-from ui.ask import causes, conversation, conversations, files, sliders
+from ui.ask import causes, conversation, conversations, files, refusal, sliders
 from ui.compare import state
 from ui.components import problems
 from ui.components.drawing import draw
@@ -53,8 +53,7 @@ class _Shown:
             saved=self.saved,
             explains=not self.running,
         )
-        number = _cited(self.opened)
-        return RunParts(trace=self.trace, view=view, opened=number, web_on=self.web_on, announced=self.asked)
+        return RunParts(trace=self.trace, view=view, opened=_cited(self.opened), announced=self.asked)
 
 
 def show(session: Session, run: str) -> None:
@@ -140,7 +139,9 @@ def _over(session: Session, run: str, shown: _Shown, said: DeltaGenerator) -> No
     with said:
         parts.draw("question")
         conversation.rewording(session, trace)
-        parts.draw("answer", "help", "sources")
+        parts.draw("answer", "help")
+        refusal.actions(session, trace, web_on=shown.web_on)
+        parts.draw("sources")
         draw(marks.stale_note(trace, shown.stale))
         _tools(session, run, trace, shown.stale)
     parts.draw("path", "action")

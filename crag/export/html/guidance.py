@@ -10,17 +10,14 @@ from crag.export.html.safe_text import excerpt
 from crag.messages.answers import nearest_sentence, web_text
 
 
-def panel(trace: Trace, *, web: bool | None = None, live: bool = True) -> Html:
-    """The help of a run; nothing where there is none. `live`: what can be clicked is a button.
-
-    `web`: whether a web provider is on now; None: as it was when the run was made.
+def panel(trace: Trace, *, live: bool = True) -> Html:
+    """The help of a run; nothing where there is none. `live`: what came near is a button, and the web has one beside
+    it, so that nothing is said of it.
     """
     guidance = trace.guidance
-    if guidance is None:
-        return Html()
-    on = guidance.web if web is None else web
-    near = nearest_sentence(trace) and _near(guidance.near[0], live=live)
-    return h.div("cx")[h.div("guide")[near, h.h3["The web"], _web(trace, guidance, on=on, live=live)]]
+    near = guidance is not None and nearest_sentence(trace) and _near(guidance.near[0], live=live)
+    web = guidance is not None and not live and _web(trace, guidance)
+    return h.div("cx")[h.div("guide")[near, web]] if near or web else Html()
 
 
 def _near(near: Near, *, live: bool) -> Html:
@@ -29,9 +26,6 @@ def _near(near: Near, *, live: bool) -> Html:
     return h.fragment(h.h3["Closest passage"], box[near.quote, place])
 
 
-def _web(trace: Trace, guidance: Guidance, *, on: bool, live: bool) -> Html:
-    offered = on and live and trace.finished and not trace.searches
-    return h.fragment(
-        h.p("small")[web_text(trace, on=on), " ", h.span("query")[guidance.query]],
-        h.p[h.button("pick", data_pick="web:")["Search the web for this"]] if offered else "",
-    )
+def _web(trace: Trace, guidance: Guidance) -> Html:
+    said = web_text(trace, on=guidance.web)
+    return h.fragment(h.h3["The web"], h.p("small")[said, " ", h.span("query")[guidance.query]])

@@ -60,6 +60,12 @@ const follow = () => {
 };
 const onKey = (event) => {
   touched = Date.now();
+  const box = document.querySelector(BOX), alone = !event.altKey && !event.shiftKey && (event.ctrlKey || event.metaKey);
+  const wanted = (alone && event.key === "k") || (event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey);
+  if (box && wanted && !closest(event, "input, textarea, select, [contenteditable], [role=dialog]")) {
+    event.preventDefault();
+    box.focus();
+  }
   // Who asks with the keyboard goes on in the question box. The page is redrawn meanwhile, with another box.
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing && closest(event, ASKS)) {
     held = { around: "", where: BOX, turn: 0 };
