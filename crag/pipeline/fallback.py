@@ -26,8 +26,8 @@ from crag.storage.library import Library
 class LibraryRetriever:
     """Searches a library under a run's settings. Where its index fails, it searches the records, and says so.
 
-    It says too, once, how many chunks have a vector where some have none yet. Where an embedding server fails, it searches by words alone,
-    and says that. It has one run.
+    It says too, once, how many chunks have a vector where some have none yet. Where an embedding server fails, it
+    searches by words alone, and says that. It has one run.
     """
 
     def __init__(

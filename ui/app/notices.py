@@ -55,8 +55,8 @@ def show_reset() -> None:
     with st.container(key="returned"):
         st.info(
             "**Your session was reset:** the server restarted, or the tab was inactive too long. Documents, runs, "
-            "labels and saved settings are safe. What only this tab had is lost: its own settings, keys and "
-            "conversation."
+            "conversations, labels and saved settings are safe. What only this tab had is lost: its own settings "
+            "and keys."
         )
         st.button("Close", key="close-returned", type="tertiary", on_click=_close_reset)
 

@@ -25,8 +25,8 @@ class RunParts:
     """The parts of a run under a view.
 
     `opened`: the number of the citation whose source is open. Where several runs stand on a page, `scope` names this
-    one, so that a click tells whose citation it was. `announced`: screen readers hear how it ends. `alone`: sentences of
-    the answer that no other run says; `notes` on its sources, by number.
+    one, so that a click tells whose citation it was. `announced`: screen readers hear how it ends. `alone`: sentences
+    of the answer that no other run says; `notes` on its sources, by number.
     """
 
     trace: Trace
