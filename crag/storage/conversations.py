@@ -31,7 +31,6 @@ class Conversation:
     id: str
     title: str
     run: str
-    strategy: str
     started_at: str
     via: str
     outcome: Outcome
@@ -74,7 +73,7 @@ class Conversations:
         ended = select(facts.c.outcome).where(facts.c.run == r.number).scalar_subquery()
         found = select(
             *(func.coalesce(c.id, "").label("id"), func.coalesce(c.title, r.question).label("title")),
-            *(r.id.label("run"), r.strategy, r.started_at, r.via, func.coalesce(ended, "").label("outcome")),
+            *(r.id.label("run"), r.started_at, r.via, func.coalesce(ended, "").label("outcome")),
         ).outerjoin(conversations, c.id == r.conversation)
         if containing:
             asked = r.question.icontains(containing, autoescape=True)

@@ -39,11 +39,6 @@ class Unembedded:
         with self._database.read() as connection:
             return store.count(connection, unembedded)
 
-    def missing(self) -> int:
-        """How many of their chunks have no vector."""
-        with self._database.read() as connection:
-            return connection.scalars(select(func.count()).select_from(_missing())).one()
-
     def share(self) -> float:
         """The share of all chunks that have a vector, of 0 to 1."""
         with self._database.read() as connection:

@@ -1,13 +1,11 @@
 """Conversations in Ask's sidebar: listed by day, found, renamed, deleted and brought back, the same in another tab."""
 
-import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from crag.core.trace import Trace
-from crag.storage.deletions import DeletedRuns
 from crag.text import memory
 from tests.support.app_text import ask, latest, pick, plain, said, visit
 from tests.support.tab_states import state_in
@@ -25,7 +23,6 @@ FIRST, SECOND = "What was hiring manager satisfaction in FY 2019?", "And in FY 2
 def opened(monkeypatch):
     """A dialog's content on the page: a test runs the whole script at each touch, which closes a dialog."""
     monkeypatch.setattr(conversations, "manage", conversations.panel)
-    monkeypatch.setattr(undo, "deletions", undo.Deletions(lambda seconds, work: None))
 
 
 @pytest.fixture
@@ -127,9 +124,9 @@ def test_a_deleted_conversation_is_served_nowhere_comes_back_with_undo_and_is_go
     assert said(talking).count('class="turn"') == 1 and "Deleted" not in said(talking)
 
     manage(talking, "past-delete")
-    [name] = [each for each in state_in(talking, RunsState).deleted if undo.deletions.get(each)]
+    [name] = [each for each in state_in(talking, RunsState).deleted if each in undo.deletions]
     button = talking.button(key=f"undo-delete-{name}")
-    undo.deletions.drop(name)  # as the half minute's end does
+    undo.deletions.pop(name)  # as the half minute's end does
     button.click().run()
     assert "It is gone for good." in talking.toast[0].value and not library.runs.ids()
     assert "Undo" not in [each.label for each in talking.run().button]
@@ -157,14 +154,24 @@ def test_a_viewer_renames_and_deletes_nothing(people):
     assert stored_in.runs.ids() == [start.run_id] and not tab.exception
 
 
-def test_what_can_be_undone_is_held_for_half_a_minute_and_not_past_its_workspace():
+def test_what_can_be_undone_is_held_for_half_a_minute_and_not_past_its_workspace(talking, monkeypatch):
     due = []
-    held = undo.Deletions(lambda seconds, work: due.append((seconds, work)))
-    gone = DeletedRuns((), (), ())
-    first, other = held.hold(undo.Deletion("one", "a", gone)), held.hold(undo.Deletion("two", "b", gone))
-    assert held.get(first) and [seconds for seconds, _ in due] == [30.0, 30.0]
-    memory.forget(["two"])
-    assert held.get(first) and held.get(other) is None
-    for _, work in due:
-        work()
-    assert held.get(first) is None and json.dumps(held._held) == "{}"
+
+    class Timer:
+        daemon, start = False, lambda self: None
+
+        def __init__(self, seconds, work, given):
+            due.append((seconds, lambda: work(*given)))
+
+    monkeypatch.setattr(undo.threading, "Timer", Timer)
+    talking.button(key="delete-run").click().run()
+    [name] = state_in(talking, RunsState).deleted
+    [(seconds, end)] = due
+    assert name in undo.deletions and seconds == 30.0
+    end()
+    assert name not in undo.deletions
+    pick(talking, f"run:{latest().run_id}")
+    talking.button(key="delete-run").click().run()
+    assert undo.deletions
+    memory.forget(["default"])
+    assert not undo.deletions

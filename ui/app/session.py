@@ -116,16 +116,15 @@ class Session(Presence):
         return wanted
 
     def select(self, run: str | None) -> None:
-        """Show this run within its conversation, and let the address name both: a step in the browser's history."""
+        """Show this run within its conversation; None: none, and the next question begins a new one.
+
+        The address names both: a step in the browser's history.
+        """
         tab.runs().selected, tab.runs().opened = run, None
         self._name(run)
 
     def _name(self, run: str | None) -> None:
         navigation.name(run=run, conversation=self.conversation_of(run) or None if run is not None else None)
-
-    def begin_conversation(self) -> None:
-        """Show no run; the next question follows on none."""
-        self.select(None)
 
     def forget(self, runs: Collection[str]) -> None:
         """Show none of these any more; what is stored stays."""

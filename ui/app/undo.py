@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import NamedTuple
 
 import streamlit as st
@@ -30,58 +30,31 @@ class Deletion(NamedTuple):
     gone: DeletedRuns
 
 
-def _begin_timer(seconds: float, work: Callable[[], object]) -> None:
-    timer = threading.Timer(seconds, work)
-    timer.daemon = True
-    timer.start()
+deletions: dict[str, Deletion] = {}
+"""Those of the last half minute in this process, by unguessable names."""
 
 
-class Deletions:
-    """Those of the last half minute, by unguessable names. Thread-safe."""
-
-    def __init__(self, after: Callable[[float, Callable[[], object]], None] = _begin_timer) -> None:
-        """`after` does work once so many seconds have gone by."""
-        self._after, self._lock = after, threading.Lock()
-        self._held: dict[str, Deletion] = {}
-        memory.on_deletion(self.forget)
-
-    def hold(self, deletion: Deletion) -> str:
-        """Keep it for `SECONDS`; the name under which it is found."""
-        name = secrets.token_hex(8)
-        with self._lock:
-            self._held[name] = deletion
-        self._after(SECONDS, lambda: self.drop(name))
-        return name
-
-    def get(self, name: str) -> Deletion | None:
-        """What is held under this name."""
-        with self._lock:
-            return self._held.get(name)
-
-    def drop(self, name: str) -> Deletion | None:
-        """Hold it no longer: what was held."""
-        with self._lock:
-            return self._held.pop(name, None)
-
-    def forget(self, gone: Collection[str]) -> None:
-        """A workspace was removed: nothing is brought back into it."""
-        with self._lock:
-            self._held = {name: each for name, each in self._held.items() if each.workspace not in gone}
-
-
-deletions = Deletions()
-"""Of this process."""
+@memory.on_deletion
+def _forget(gone: Collection[str]) -> None:
+    """A workspace was removed: nothing is brought back into it."""
+    for name in [name for name, each in deletions.items() if each.workspace in gone]:
+        deletions.pop(name, None)
 
 
 def hold(session: Session, title: str, gone: DeletedRuns) -> None:
     """Show none of these runs any more, and offer to bring them back."""
+    name = secrets.token_hex(8)
+    deletions[name] = Deletion(session.workspace, title, gone)
+    timer = threading.Timer(SECONDS, deletions.pop, (name, None))
+    timer.daemon = True
+    timer.start()
     session.forget(gone.ids)
-    tab.runs().deleted.append(deletions.hold(Deletion(session.workspace, title, gone)))
+    tab.runs().deleted.append(name)
 
 
 def bar(session: Session) -> None:
     """What was deleted here a moment ago, with a button that brings it back; nothing once that is over."""
-    own = tab.runs().deleted = [name for name in tab.runs().deleted if deletions.get(name)]
+    own = tab.runs().deleted = [name for name in tab.runs().deleted if name in deletions]
     if own:
         st.fragment(_offer, run_every=_LOOK)(session, len(own))
 
@@ -99,7 +72,7 @@ def _offer(session: Session, shown: int) -> None:
 
 @clicks.requires("edit")
 def _bring_back(session: Session, name: str) -> None:
-    held = deletions.drop(name) if name in tab.runs().deleted else None
+    held = deletions.pop(name, None) if name in tab.runs().deleted else None
     if held is None or held.workspace != session.workspace:
         raise CragError("It is gone for good.", f"A deletion can be undone for {SECONDS:.0f} seconds.")
     session.library.runs.restore(held.gone)

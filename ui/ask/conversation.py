@@ -176,7 +176,7 @@ def sidebar(session: Session) -> None:
             st.caption(f"With your {words.count(len(changes), 'setting')}: {listed}.")
             st.button("Reset to defaults", key="strategy-reset", on_click=session.reset, args=(chosen,))
         _follow_ups()
-        st.button("New conversation", key="new", width="stretch", on_click=session.begin_conversation)
+        st.button("New conversation", key="new", width="stretch", on_click=session.select, args=(None,))
         workspaces.show_key_notice(program().config)
         with problems.reported():
             conversations.show(session)

@@ -59,7 +59,7 @@ def _listed(days: Iterator[tuple[str, Iterator[Conversation]]], here: str | None
 
 
 def _line(each: Conversation, here: str | None, *, edits: bool) -> Html:
-    parts = (STATES[each.outcome], each.strategy, words.ago(each.started_at), origin_text(each.via))
+    parts = (STATES[each.outcome], words.ago(each.started_at), origin_text(each.via))
     current = "true" if here in (each.id, each.run) and here else None
     sign = h.span("sign quiet", aria_hidden="true")[SIGNS.get(each.outcome, "·")]
     via = (word := origin_word(each.via)) and (" ", h.span("tag")[word])
