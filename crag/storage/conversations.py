@@ -102,7 +102,7 @@ class Conversations:
         def removed(connection: Connection) -> None:
             gone.append(remove_runs(connection, runs.c.conversation == id))
             rest = connection.execute(delete(conversations).where(conversations.c.id == id)).rowcount
-            if not rest and not gone[-1].runs:
+            if not rest and not gone[-1].ids:
                 raise _unknown(id)
 
         gone: list[DeletedRuns] = []

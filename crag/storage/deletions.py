@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, delete, exists, insert, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Table, delete, exists, insert, select
 
 from crag.storage.tables import conversations, facts, reasons, runs, searches
 
@@ -18,44 +17,35 @@ class DeletedRuns:
     Nothing else holds them; whoever keeps them lets them go in time.
     """
 
-    conversations: Sequence[RowMapping]
-    runs: Sequence[RowMapping]
-    facts: Sequence[RowMapping]
+    rows: Mapping[Table, Sequence[RowMapping]]
 
     @property
     def ids(self) -> list[str]:
         """Of the runs, oldest first."""
-        return [row["id"] for row in self.runs]
+        return [row["id"] for row in self.rows[runs]]
 
 
 def remove_runs(connection: Connection, where: ColumnElement[bool]) -> DeletedRuns:
     """Delete these runs in the caller's transaction, with all remembered web results and reasons of grades: they hold
     queries. A conversation goes with its last run.
     """
-
-    def rows(statement: Any) -> Sequence[RowMapping]:
-        return connection.execute(statement).mappings().all()
-
-    numbers = select(runs.c.number).where(where)
-    gone = DeletedRuns(
-        rows(select(conversations).where(conversations.c.id.in_(select(runs.c.conversation).where(where)))),
-        rows(select(runs).where(where).order_by(runs.c.number)),
-        rows(select(facts).where(facts.c.run.in_(numbers))),
-    )
+    talks = conversations.c.id.in_(select(runs.c.conversation).where(where))
+    its_own = facts.c.run.in_(select(runs.c.number).where(where))
+    found = {
+        table: connection.execute(select(table).where(which).order_by(*table.primary_key)).mappings().all()
+        for table, which in ((conversations, talks), (runs, where), (facts, its_own))
+    }
     connection.execute(delete(runs).where(where))
-    for each in gone.conversations:
+    for each in found[conversations]:
         delete_empty(connection, each["id"])
     delete_wording(connection)
-    return gone
+    return DeletedRuns(found)
 
 
 def restore(connection: Connection, gone: DeletedRuns) -> None:
     """Bring back what was deleted, under its old numbers; what is there again stays as it is."""
-    for table, key, rows in (
-        (conversations, conversations.c.id, gone.conversations),
-        (runs, runs.c.id, gone.runs),
-        (facts, facts.c.run, gone.facts),
-    ):
+    for table, rows in gone.rows.items():
+        [key] = table.primary_key
         for row in rows:
             if connection.scalar(select(key).where(key == row[key.name])) is None:
                 connection.execute(insert(table).values(row))

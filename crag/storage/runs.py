@@ -146,7 +146,7 @@ class Runs:
 
         def removed(connection: Connection) -> None:
             gone.append(remove_runs(connection, runs.c.id == id))
-            if not gone[-1].runs:
+            if not gone[-1].ids:
                 raise _unknown(id)
 
         gone: list[DeletedRuns] = []

@@ -29,7 +29,6 @@ OWN_TAB = {
         "ui/access/workspaces.py": ["_leave"],
         "ui/administration/spaces.py": ["_open"],
         "ui/app/guide.py": ["navigation.go", "workspace_entry.go"],
-        "ui/app/notices.py": ["_close_reset"],
         "ui/app/tables.py": ["on_select", "partial(_open, session, run_of, key)"],
         "ui/app/workspace_menu.py": ["_chose", "workspace_entry.leave_link"],
         "ui/ask/conversation.py": [
@@ -45,7 +44,7 @@ OWN_TAB = {
         "ui/ask/runview.py": ["presentation.enter", "state.prepare"],
         "ui/ask/sliders.py": ["_back"],
         "ui/ask/welcome.py": ["state.open_tour"],
-        "ui/compare/page.py": ["_add", "_remove", "_take", "state.select"],
+        "ui/compare/page.py": ["_add", "_remove", "state.select"],
         "ui/documents/bulk_actions.py": ["_ask", "table.pick"],
         "ui/documents/contents.py": ["partial(_turn_to, key, shown)"],
         "ui/documents/map_view.py": [

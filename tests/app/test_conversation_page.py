@@ -1,4 +1,4 @@
-"""A conversation on the Ask page: follow-ups, what they follow on, changing it, and switching it off."""
+"""A conversation on the Ask page: follow-ups, what they follow on, and changing it."""
 
 from dataclasses import replace
 

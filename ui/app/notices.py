@@ -1,4 +1,4 @@
-"""Notices above a page: a limit that is near, a session that was reset, files that were refused."""
+"""Notices above a page: a limit that is near, files that were refused; and whether a session was reset."""
 
 from __future__ import annotations
 
@@ -46,23 +46,6 @@ def note_reset() -> None:
 def returned() -> bool:
     """Whether this tab was open before its session: the server was restarted, or the tab was away for long."""
     return bool(tab.page().returned)
-
-
-def show_reset() -> None:
-    """Says it, until a person has read it."""
-    if not returned() or tab.page().read:
-        return
-    with st.container(key="returned"):
-        st.info(
-            "**Your session was reset:** the server restarted, or the tab was inactive too long. Documents, runs, "
-            "conversations, labels and saved settings are safe. What only this tab had is lost: its own settings "
-            "and keys."
-        )
-        st.button("Close", key="close-returned", type="tertiary", on_click=_close_reset)
-
-
-def _close_reset() -> None:
-    tab.page().read = True
 
 
 _LOOK_EVERY = 3.0

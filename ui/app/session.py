@@ -137,10 +137,9 @@ class Session(Presence):
         It follows on this conversation; asked `again`, on what that run followed on. `standalone`: see `Engine.ask`.
         Raises CragError if it can't even start.
         """
-        history = self.history(again) if tab.choices().follows else []
         settings = self.settings(self.strategy)
         settings = settings.changed(where=narrow_filter(settings.where, self.scope))
-        self._follow_on(question, self.strategy, settings, history, standalone)
+        self._follow_on(question, self.strategy, settings, self.history(again), standalone)
 
     def ask_again(self, trace: Trace, settings: Settings) -> None:
         """Ask that run's question once more by these settings, and select the new run.

@@ -52,7 +52,7 @@ class ChoicesState:
     """How questions are asked from here.
 
     `changes`: settings that differ from a strategy's own, by strategy. `choices`: fields of the configuration that
-    differ; `chose_web`: whether a web, or none, was chosen. `follows`: whether questions follow on earlier ones.
+    differ; `chose_web`: whether a web, or none, was chosen.
     `own_keys`: by slot and server. `noted`: keys that stand in the audit log, and for whom. `saving_problem`: why
     choices are not saved.
     """
@@ -61,7 +61,6 @@ class ChoicesState:
     changes: dict[str, dict[str, Any]] = field(default_factory=dict)
     choices: dict[str, Any] = field(default_factory=dict)
     chose_web: bool = False
-    follows: bool = True
     own_keys: dict[tuple[str, str], SecretStr] = field(default_factory=dict)
     noted: set[tuple[str, str]] = field(default_factory=set)
     saving_problem: str = ""
@@ -71,17 +70,13 @@ class ChoicesState:
 class PageState:
     """What stands round the pages of a tab.
 
-    `wanted`: the page that a click led to. `place`: the workspace that the tab has a place in, kept as long as there is
-    the session. `returned`: whether the tab was open before its session, None until that is looked up; `read`: whether
-    that was read.
-    `shares`: how often something was shared, so that its form is empty then; `link`: the id and the token of the link
-    made last.
+    `wanted`: the page that a click led to. `returned`: whether the tab was open before its session, None until that is
+    looked up. `shares`: how often something was shared, so that its form is empty then; `link`: the id and the token of
+    the link made last.
     """
 
     wanted: str = ""
-    place: str = ""
     returned: bool | None = None
-    read: bool = False
     shares: int = 0
     link: tuple[str, str] | None = None
 

@@ -175,22 +175,10 @@ def sidebar(session: Session) -> None:
             listed = markdown(", ".join(words.describe_settings(changes)))
             st.caption(f"With your {words.count(len(changes), 'setting')}: {listed}.")
             st.button("Reset to defaults", key="strategy-reset", on_click=session.reset, args=(chosen,))
-        _follow_ups()
         st.button("New conversation", key="new", width="stretch", on_click=session.select, args=(None,))
         workspaces.show_key_notice(program().config)
         with problems.reported():
             conversations.show(session)
-
-
-def _follow_ups() -> None:
-    """Whether the next questions may take over from earlier ones; remembered in this session."""
-    tab.choices().follows = st.toggle(
-        "Use the conversation for follow-ups",
-        value=tab.choices().follows,
-        key="follow-ups",
-        help="“And in 2018?” is asked together with the questions it follows on; these are shown below yours. "
-        "Off: each question is asked exactly as you type it.",
-    )
 
 
 def rewording(session: Session, trace: Trace) -> None:

@@ -51,7 +51,7 @@ def show(session: Session) -> None:
 def _listed(days: Iterator[tuple[str, Iterator[Conversation]]], here: str | None, *, edits: bool) -> list[Html]:
     return [
         h.fragment(
-            h.h3(id=f"past-{place}")[day],
+            h.p("small", id=f"past-{place}")[day],
             h.ul("past", aria_labelledby=f"past-{place}")[[_line(each, here, edits=edits) for each in talks]],
         )
         for place, (day, talks) in enumerate(days)
@@ -126,6 +126,7 @@ def _delete(session: Session, each: Conversation) -> None:
 @clicks.requires("edit")
 def delete_run(session: Session, run: str) -> None:
     """Delete a run, for good after half a minute."""
+    asked = session.trace(run).question
     gone = session.library.runs.delete(run)
     session.note("delete", "run", run)
-    undo.hold(session, gone.runs[0]["question"], gone)
+    undo.hold(session, asked, gone)

@@ -1,6 +1,6 @@
 // Hears clicks on anything drawn with data-pick and tells the script which one; keeps opened details open and the
 // keyboard's place when the drawing is renewed; brings a freshly opened view to the eye; keeps the browser's history to
-// what a person did; announces how a run ended. It reads nothing else. Where several runs stand on a page, data-scope
+// what a person did; announces how a run ended; leads to the question box by a key. It reads nothing else. Where several runs stand on a page, data-scope
 // around each tells whose element it is.
 //
 // No click is lost: it is sent until the script says that it heard it, and a press and its release make one where the
@@ -60,12 +60,10 @@ const follow = () => {
 };
 const onKey = (event) => {
   touched = Date.now();
-  const box = document.querySelector(BOX), alone = !event.altKey && !event.shiftKey && (event.ctrlKey || event.metaKey);
-  const wanted = (alone && event.key === "k") || (event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey);
-  if (box && wanted && !closest(event, "input, textarea, select, [contenteditable], [role=dialog]")) {
-    event.preventDefault();
-    box.focus();
-  }
+  const wanted = event.ctrlKey || event.metaKey ? event.key === "k" : event.key === "/" && !event.altKey;
+  const typed = closest(event, "input, textarea, select, [contenteditable], [role=dialog]");
+  const box = wanted && !typed && document.querySelector(BOX);
+  if (box) event.preventDefault(), box.focus();
   // Who asks with the keyboard goes on in the question box. The page is redrawn meanwhile, with another box.
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing && closest(event, ASKS)) {
     held = { around: "", where: BOX, turn: 0 };
