@@ -21,7 +21,7 @@ def actions(session: Session, trace: Trace, *, web_on: bool) -> None:
     if trace.guidance is None or not session.may("ask"):
         return
     settings = Settings.stored(trace.settings).settings
-    with st.container(horizontal=True, key="refusal"):
+    with st.container(horizontal=True, gap="small", key="refusal"):
         said = f"{web_text(trace, on=web_on)} {trace.guidance.query}"
         if not web_on:
             with st.popover("Search the web"):

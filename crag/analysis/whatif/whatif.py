@@ -258,7 +258,8 @@ def relaxing_moves(trace: Trace) -> tuple[Move, ...]:
     settings = trace.run_settings
     if uses_documents(trace.action, settings):
         return ()
-    return tuple(move for move in smallest_moves(trace) if uses_documents(move.decision.action, settings))
+    down = (move for move in smallest_moves(trace) if move.after < move.before)
+    return tuple(move for move in down if uses_documents(move.decision.action, settings))
 
 
 def _smallest(planner: Planner, trace: Trace, settings: Settings, threshold: Threshold) -> Move | None:
