@@ -105,16 +105,6 @@ def test_other_strategies_draw_too(with_sample, app, name):
     assert not app.exception and not app.error and latest().strategy == name
 
 
-def test_history_opens_an_old_run_and_a_new_conversation_forgets_none(with_sample, app):
-    ask(app)
-    first = latest()
-    app.button(key="new").click().run()
-    assert "Ask your documents" in said(app)
-    assert f'data-pick="run:{first.run_id}"' in said(app) and "aria-current" not in said(app)
-    pick(app, f"run:{first.run_id}")
-    assert 'data-pick="cite:1"' in said(app) and said(app).count("aria-current") == 1
-
-
 def test_a_click_on_a_run_that_is_gone_is_told_and_the_page_lives_on(with_sample, app):
     app.run()
     pick(app, "run:gone")

@@ -70,13 +70,11 @@ class ChoicesState:
 class PageState:
     """What stands round the pages of a tab.
 
-    `wanted`: the page that a click led to. `returned`: whether the tab was open before its session, None until that is
-    looked up. `shares`: how often something was shared, so that its form is empty then; `link`: the id and the token of
-    the link made last.
+    `wanted`: the page that a click led to. `shares`: how often something was shared, so that its form is empty then;
+    `link`: the id and the token of the link made last.
     """
 
     wanted: str = ""
-    returned: bool | None = None
     shares: int = 0
     link: tuple[str, str] | None = None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Literal
 
 import streamlit as st
 
@@ -182,15 +183,15 @@ def sidebar(session: Session) -> None:
 
 
 def rewording(session: Session, trace: Trace) -> None:
-    """For a follow-up that something else was asked in place of: asking it in one's own words, or as typed."""
-    if not trace.standalone or not trace.finished:
+    """Asking in one's own words what failed, was stopped, or was asked in another form; and a follow-up as typed."""
+    if not trace.finished or not (session.may("ask") and (trace.standalone or trace.failure or trace.cancelled)):
         return
     with st.container(key="rewording", horizontal=True, gap="small"):
         with st.popover("Edit the question", type="tertiary"):
-            worded = st.text_area("Asked as", value=trace.standalone, key=f"worded-{trace.run_id}")
+            worded = st.text_area("Asked as", value=trace.meant, key=f"worded-{trace.run_id}")
             if st.button("Ask", key="worded-ask", type="primary"):
                 _ask_in_its_place(session, trace, worded)
-        if st.button("Ask it as typed", key="as-it-stands", type="tertiary"):
+        if trace.standalone and st.button("Ask it as typed", key="as-it-stands", type="tertiary"):
             _ask_in_its_place(session, trace, trace.question)
 
 
@@ -204,29 +205,17 @@ _NEAR, _MORE = 6, 50
 """Turns shown before and after the selected one, and how many more each click adds."""
 
 
-def before(session: Session, turns: Sequence[str]) -> None:
-    """The turns before the selected one, oldest first, and a button for still earlier ones."""
-    shown = turns[max(0, len(turns) - _shown()) :]
-    if hidden := len(turns) - len(shown):
-        _further("earlier", hidden)
-    _draw(session, shown)
-
-
-def after(session: Session, turns: Sequence[str]) -> None:
-    """The same of those after it."""
-    shown = turns[: _shown()]
-    _draw(session, shown)
-    if hidden := len(turns) - len(shown):
-        _further("later", hidden)
-
-
-def _shown() -> int:
-    return _NEAR + tab.runs().more
-
-
-def _further(which: str, hidden: int) -> None:
-    label = f"Show {which} turns ({words.count(hidden, 'more', '')})"
-    st.button(label, key=f"turns-{which}", type="tertiary", on_click=once(_widen))
+def around(session: Session, turns: Sequence[str], which: Literal["earlier", "later"]) -> None:
+    """The turns on one side of the selected one, oldest first, and a button for those still further from it."""
+    shown = _NEAR + tab.runs().more
+    near = turns[-shown:] if which == "earlier" else turns[:shown]
+    if which == "later":
+        _draw(session, near)
+    if more := len(turns) - len(near):
+        label = f"Show {which} turns ({words.count(more, 'more', '')})"
+        st.button(label, key=f"turns-{which}", type="tertiary", on_click=once(_widen))
+    if which == "earlier":
+        _draw(session, near)
 
 
 def _widen() -> None:

@@ -1,11 +1,9 @@
-"""What of a run, and of its whole conversation, is taken along: copied as Markdown, or as files."""
+"""What of a run, and of its whole conversation, is taken along as files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-
-import streamlit as st
 
 from crag.core.events import events_to_jsonl
 from crag.core.trace import Trace
@@ -26,8 +24,6 @@ def offer(session: Session, trace: Trace, stale: marks.Stale) -> None:
     conversation too.
     """
     run = trace.run_id
-    st.caption("Copy as Markdown, with sources as footnotes:")
-    st.code(markdown.turn(trace), language=None, height=140, wrap_lines=True)
 
     def page() -> str:
         now = session.trace(run)

@@ -78,9 +78,9 @@ def show(session: Session, run: str) -> None:
         with st.container(key="talk"):
             turns = session.turns
             here = turns.index(run)
-            conversation.before(session, turns[:here])
+            conversation.around(session, turns[:here], "earlier")
             said = st.container()
-            conversation.after(session, turns[here + 1 :])
+            conversation.around(session, turns[here + 1 :], "later")
         conversation.entry(session)
     with right:
         if job is not None and running:
@@ -179,8 +179,6 @@ def _tools(session: Session, run: str, trace: Trace, stale: marks.Stale) -> None
     """Files of this run, and asking it again."""
     asks = session.may("ask")
     with st.container(horizontal=True):
-        if asks and (trace.failure or trace.cancelled):
-            _again(session, trace)
         if asks and trace.handed_over:
             _answered_here(session, trace)
         clicks.button(
@@ -215,12 +213,3 @@ def _answered_here(session: Session, trace: Trace) -> None:
         with problems.reported():
             session.ask(trace.question, standalone=trace.standalone or None, again=trace)
             st.rerun()
-
-
-def _again(session: Session, trace: Trace) -> None:
-    with st.popover("Edit and ask again"):
-        asked = st.text_area("Question", value=trace.question, key="edit-question")
-        if st.button("Ask", key="edit-ask", type="primary"):
-            with problems.reported():
-                session.ask(asked)
-                st.rerun()

@@ -23,7 +23,6 @@ FRONT = ("ask", "documents", "tune")
 def draw() -> None:
     """The page that this visitor wants, in the app's style."""
     st.set_page_config(page_title="CRAG Explorer", page_icon=str(drawing.ASSETS / "icon.svg"), layout="wide")
-    notices.note_reset()
     open_tabs.tabs.note()
     drawing.apply_style()
     st.logo(str(drawing.ASSETS / "wordmark.svg"), icon_image=str(drawing.ASSETS / "icon.svg"), size="large")
