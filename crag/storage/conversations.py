@@ -82,6 +82,7 @@ class Conversations:
         with self._database.read() as connection:
             # The lists of numbers come from indexes alone: no row of ten thousand runs is walked through for them.
             alone = select(r.number).where(asked_condition(connection.dialect), r.number.not_in(inside))
+            alone = alone if containing else alone.order_by(r.number.desc()).limit(limit)
             found = found.where(or_(r.number.in_(last), r.number.in_(alone))).order_by(r.number.desc()).limit(limit)
             return [Conversation(**row) for row in connection.execute(found).mappings()]
 
