@@ -18,7 +18,7 @@ from tests.support.inspector import Inspector
 from tests.support.tab_states import state_in
 from tests.support.whole_run import NASTY, events
 from ui.app.program import program
-from ui.app.tab import ChoicesState
+from ui.app.tab import ChoicesState, PageState
 from ui.components.tab_state import ShownLibrary
 
 QUESTION = "How many parking spaces does the agency's headquarters have?"
@@ -58,7 +58,9 @@ def test_a_passage_that_came_near_is_opened_with_a_click(with_sample, app):
     trace, page = ask(app, QUESTION), said(app)
     assert trace.answer.abstained and "Closest passage" in page
     web = app.button(key="refusal-web")
-    assert web.disabled and "It was searched, and nothing found there answers" in web.help, "once is enough"
+    assert web.disabled and "It was searched, and nothing found there answers" in web.help.replace("\\", ""), (
+        "once is enough"
+    )
     pick(app, f"chunk:{trace.guidance.near[0].chunk_id}")
     assert not app.exception and len(app.image) == 1
 
@@ -68,7 +70,7 @@ def test_the_web_is_searched_with_the_query_that_was_shown_within_the_conversati
     app.selectbox(key="strategy-choice").set_value("loop").run()
     trace = ask(app, "Why did the airplane skid off the runway at Wausau?")
     assert trace.strategy == "loop" and not trace.searches and trace.guidance.web
-    assert trace.guidance.query in app.button(key="refusal-web").help
+    assert trace.guidance.query in app.button(key="refusal-web").help.replace("\\", "")
     app.button(key="refusal-web").click().run()
     other = latest()
     assert not app.exception and (other.question, other.strategy) == (trace.question, "loop")
@@ -86,7 +88,7 @@ def test_where_there_is_no_web_a_refusal_says_how_and_leads_to_the_library(with_
     app.run()
     assert "Web search is off. Choose a provider in Settings" in plain(app) and app.button(key="refusal-settings")
     app.button(key="refusal-add").click().run()
-    assert not app.exception and "refusal-add" not in keys(app), "the page Documents"
+    assert not app.exception and state_in(app, PageState).wanted == "documents"
 
 
 def test_what_it_would_take_is_the_line_at_which_the_documents_are_used_and_asks_again_so(with_sample, app):
