@@ -6,14 +6,13 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, func, insert, or_, select, update
+from sqlalchemy import func, insert, or_, select, update
 
 from crag.core.errors import InputError, NotFoundError
 from crag.core.trace import Outcome
 from crag.storage.database import Database
-from crag.storage.deletions import DeletedRuns, delete_empty, remove_runs
+from crag.storage.deletions import DeletedRuns, delete_empty, delete_runs
 from crag.storage.tables import asked_condition, conversations, facts, runs
-from crag.text import memory
 from crag.text.formats import iso_now
 
 LONGEST_TITLE = 300
@@ -99,17 +98,7 @@ class Conversations:
 
     def delete(self, id: str) -> DeletedRuns:
         """Delete a conversation with its runs, as `Runs.delete` does each. Raises NotFoundError."""
-
-        def removed(connection: Connection) -> None:
-            gone.append(remove_runs(connection, runs.c.conversation == id))
-            rest = connection.execute(delete(conversations).where(conversations.c.id == id)).rowcount
-            if not rest and not gone[-1].ids:
-                raise _unknown(id)
-
-        gone: list[DeletedRuns] = []
-        self._database.free(removed)
-        memory.forget([id, *gone[-1].ids])
-        return gone[-1]
+        return delete_runs(self._database, runs.c.conversation == id, _unknown(id))
 
     def drop_empty(self, id: str) -> None:
         """Delete a conversation that no run has come to belong to."""

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Table, delete, exists, insert, select
 
+from crag.core.errors import NotFoundError
+from crag.storage.database import Database
 from crag.storage.tables import conversations, facts, reasons, runs, searches
+from crag.text import memory
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -25,16 +28,25 @@ class DeletedRuns:
         return [row["id"] for row in self.rows[runs]]
 
 
-def remove_runs(connection: Connection, where: ColumnElement[bool]) -> DeletedRuns:
-    """Delete these runs in the caller's transaction, with all remembered web results and reasons of grades: they hold
-    queries. A conversation goes with its last run.
+def delete_runs(database: Database, where: ColumnElement[bool], unknown: NotFoundError) -> DeletedRuns:
+    """Delete these runs, with all remembered web results and reasons of grades: they hold queries. A conversation goes
+    with its last run. Raises `unknown` where there are none.
     """
+    gone: list[DeletedRuns] = []
+    database.free(lambda connection: gone.append(_remove(connection, where, unknown)))
+    memory.forget([*gone[-1].ids, *(row["id"] for row in gone[-1].rows[conversations])])
+    return gone[-1]
+
+
+def _remove(connection: Connection, where: ColumnElement[bool], unknown: NotFoundError) -> DeletedRuns:
     talks = conversations.c.id.in_(select(runs.c.conversation).where(where))
     its_own = facts.c.run.in_(select(runs.c.number).where(where))
     found = {
         table: connection.execute(select(table).where(which).order_by(*table.primary_key)).mappings().all()
         for table, which in ((conversations, talks), (runs, where), (facts, its_own))
     }
+    if not found[runs]:
+        raise unknown
     connection.execute(delete(runs).where(where))
     for each in found[conversations]:
         delete_empty(connection, each["id"])

@@ -16,12 +16,11 @@ from crag.core.runfacts import DaySpending
 from crag.core.trace import Trace
 from crag.storage import tracks
 from crag.storage.database import Database
-from crag.storage.deletions import DeletedRuns, remove_runs, restore
+from crag.storage.deletions import DeletedRuns, delete_runs, restore
 from crag.storage.facts import note_facts
 from crag.storage.in_flight import delete_note
 from crag.storage.store import select_in
 from crag.storage.tables import asked_condition, calls, conversations, runs, was_asked
-from crag.text import memory
 
 T = TypeVar("T")
 
@@ -143,16 +142,7 @@ class Runs:
 
         Raises NotFoundError.
         """
-
-        def removed(connection: Connection) -> None:
-            gone.append(remove_runs(connection, runs.c.id == id))
-            if not gone[-1].ids:
-                raise _unknown(id)
-
-        gone: list[DeletedRuns] = []
-        self._database.free(removed)
-        memory.forget([id])
-        return gone[-1]
+        return delete_runs(self._database, runs.c.id == id, _unknown(id))
 
     def restore(self, gone: DeletedRuns) -> None:
         """Bring back runs that were deleted, with their conversations, as they were."""

@@ -26,8 +26,6 @@ def actions(session: Session, trace: Trace, *, web_on: bool) -> None:
         if not web_on:
             with st.popover("Search the web"):
                 st.markdown(markdown(said))
-                if session.entered.link is None:
-                    st.button("Open Settings", key="refusal-settings", on_click=navigation.go, args=("settings",))
         elif st.button("Search the web", key="refusal-web", disabled=bool(trace.searches), help=markdown(said)):
             _ask(session, trace, to_web(settings, trace.guidance.query))
         if session.may("edit"):

@@ -256,10 +256,8 @@ def smallest_moves(trace: Trace) -> tuple[Move, ...]:
 def relaxing_moves(trace: Trace) -> tuple[Move, ...]:
     """Of `smallest_moves` those by which a run that did without the library's chunks answers from them."""
     settings = trace.run_settings
-    if uses_documents(trace.action, settings):
-        return ()
-    down = (move for move in smallest_moves(trace) if move.after < move.before)
-    return tuple(move for move in down if uses_documents(move.decision.action, settings))
+    moves = () if uses_documents(trace.action, settings) else smallest_moves(trace)
+    return tuple(each for each in moves if each.after < each.before and uses_documents(each.decision.action, settings))
 
 
 def _smallest(planner: Planner, trace: Trace, settings: Settings, threshold: Threshold) -> Move | None:
