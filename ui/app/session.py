@@ -110,9 +110,8 @@ class Session(Presence):
         elif wanted is None and not script_context.moved_in_history():
             wanted = tab.runs().selected
         if wanted != tab.runs().selected:
-            self.select(wanted)
-        else:
-            self._name(wanted)
+            tab.runs().selected, tab.runs().opened = wanted, None
+        self._name(wanted)
         return wanted
 
     def select(self, run: str | None) -> None:

@@ -43,9 +43,8 @@ def show(session: Session) -> None:
     if len(found) > most:
         st.button("Show more", key="past-more", type="tertiary", on_click=clicks.once(_widen))
     managed, tab.runs().managed = tab.runs().managed, ""
-    for each in found:
-        if each.run == managed:
-            manage(session, each)
+    for each in (each for each in found if each.run == managed):
+        manage(session, each)
 
 
 def _listed(days: Iterator[tuple[str, Iterator[Conversation]]], here: str | None, *, edits: bool) -> list[Html]:
@@ -93,7 +92,9 @@ def manage(session: Session, each: Conversation) -> None:
 def panel(session: Session, each: Conversation) -> None:
     """Its content."""
     with problems.reported():
-        title = st.text_input("Name", value=each.title, max_chars=LONGEST_TITLE, key=f"past-name-{each.run}")
+        title = st.text_input(
+            "Name", value=each.title[:LONGEST_TITLE], max_chars=LONGEST_TITLE, key=f"past-name-{each.run}"
+        )
         with st.container(horizontal=True):
             if st.button("Save name", key="past-rename", type="primary"):
                 _rename(session, each, title)
@@ -115,11 +116,8 @@ def _delete(session: Session, each: Conversation) -> None:
     session.require("edit")
     if each.id and session.under_way(each.id):
         raise InputError("A question of this conversation is being answered.", "Stop it or wait, then delete.")
-    if not each.id:
-        delete_run(session, each.run)
-        return
-    gone = session.library.conversations.delete(each.id)
-    session.note("delete", "conversation", each.id)
+    gone = session.library.conversations.delete(each.id) if each.id else session.library.runs.delete(each.run)
+    session.note("delete", "conversation" if each.id else "run", each.id or each.run)
     undo.hold(session, each.title, gone)
 
 
