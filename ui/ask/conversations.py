@@ -92,9 +92,7 @@ def manage(session: Session, each: Conversation) -> None:
 def panel(session: Session, each: Conversation) -> None:
     """Its content."""
     with problems.reported():
-        title = st.text_input(
-            "Name", value=each.title[:LONGEST_TITLE], max_chars=LONGEST_TITLE, key=f"past-name-{each.run}"
-        )
+        title = st.text_input("Name", each.title[:LONGEST_TITLE], LONGEST_TITLE, key=f"past-name-{each.run}")
         with st.container(horizontal=True):
             if st.button("Save name", key="past-rename", type="primary"):
                 _rename(session, each, title)
