@@ -18,8 +18,6 @@ from ui.app.session import Session
 
 SECONDS = 30.0
 """For which a deletion can be undone."""
-_LOOK = 2.0
-"""Seconds between two looks whether it still can."""
 
 
 class Deletion(NamedTuple):
@@ -56,7 +54,7 @@ def bar(session: Session) -> None:
     """What was deleted here a moment ago, with a button that brings it back; nothing once that is over."""
     own = tab.runs().deleted = [name for name in tab.runs().deleted if name in deletions]
     if own:
-        st.fragment(_offer, run_every=_LOOK)(session, len(own))
+        st.fragment(_offer, run_every=2.0)(session, len(own))
 
 
 def _offer(session: Session, shown: int) -> None:

@@ -34,8 +34,7 @@ def show(session: Session) -> None:
     if not found and not wanted:
         return
     st.text_input("Search conversations", key=_WANTED, placeholder="Search conversations", label_visibility="collapsed")
-    selected = tab.runs().selected
-    here = selected and (session.conversation_of(selected) or selected)
+    here = (selected := tab.runs().selected) and (session.conversation_of(selected) or selected)
     days = groupby(found[:most], lambda each: _day(each.started_at))
     draw(h.div("cx")[_listed(days, here, edits=session.may("edit"))])
     if not found:

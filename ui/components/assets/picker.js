@@ -61,8 +61,7 @@ const follow = () => {
 const onKey = (event) => {
   touched = Date.now();
   const wanted = event.ctrlKey || event.metaKey ? event.key === "k" : event.key === "/" && !event.altKey;
-  const free = !closest(event, "input, textarea, select, [contenteditable], [role=dialog]");
-  const box = wanted && free && document.querySelector(BOX);
+  const box = wanted && !closest(event, "input, textarea, [contenteditable], [role=dialog]") && document.querySelector(BOX);
   if (box) event.preventDefault(), box.focus();
   // Who asks with the keyboard goes on in the question box. The page is redrawn meanwhile, with another box.
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing && closest(event, ASKS)) {
