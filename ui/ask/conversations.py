@@ -63,7 +63,7 @@ def _line(each: Conversation, here: str | None, *, edits: bool) -> Html:
     via = (word := origin_word(each.via)) and (" ", h.span("tag")[word])
     said = h.span("asked", dir="auto")[each.title]
     opener = h.button(data_pick=f"run:{each.run}", title=", ".join(filter(None, parts)), aria_current=current)
-    more = h.button("dots", data_pick=f"manage:{each.run}", aria_label=f"Rename or delete “{each.title}”")["⋯"]
+    more = h.button("dots quiet", data_pick=f"manage:{each.run}", aria_label=f"Rename or delete “{each.title}”")["⋯"]
     return h.li[opener[sign, said, via], edits and more]
 
 
