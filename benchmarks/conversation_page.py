@@ -2,8 +2,8 @@
 
 python -m benchmarks.conversation_page [--reruns 40]
 
-The library holds the sample, a finished run of one of its questions, and 999 copies of it with questions of their own.
-A conversation is so many of them; the last, which the program made, is open with its evidence. Timed in one process, by
+The library holds the sample, a finished run of one of its questions, and a conversation of each size, of copies of that
+run with questions of their own. The last turn is open with its evidence. Timed in one process, by
 the clock: a rerun as any touch of the page causes; the same once all turns are shown; and the opening of another turn,
 whose record is read. No browser, and no engine at work: the script, its session and its database alone.
 """
@@ -34,20 +34,22 @@ RESULT = Path(__file__).resolve().parent / "results" / "conversation_page"
 SIZES, RERUNS, WARM, OPENED, GOAL = (1, 10, 200, 1000), 40, 3, 10, 0.150
 
 
-def prepare(folder: Path) -> list[str]:
-    """A library of the sample and its runs; the ids of these, the one that was really asked last."""
+def prepare(folder: Path) -> list[list[str]]:
+    """A library of the sample and its runs; the ids of those of each conversation."""
     engine = Engine(AppConfig.of(data=folder))
     sample = engine.sample()
     for _ in engine.add_files([(sample.pdf.name, sample.pdf.read_bytes)]):
         pass
     start, *rest = list(engine.ask(sample.questions[0].question))
     assert start.kind == "run_started"
-    ids = [f"run-{number:04}" for number in range(1, max(SIZES))]
-    for id in ids:
-        events = [replace(start, run_id=id, question=f"{start.question} ({id})"), *rest]
-        engine.library().runs.save(Trace.from_events(events), events)
+    library, made = engine.library(), [[f"run-{size}-{number:04}" for number in range(size)] for size in SIZES]
+    for ids in made:
+        talk = library.conversations.create(f"{len(ids)} turns")
+        for id in ids:
+            events = [replace(start, run_id=id, question=f"{start.question} ({id})", conversation=talk), *rest]
+            library.runs.save(Trace.from_events(events), events)
     engine.close()
-    return [*ids, start.run_id]
+    return made
 
 
 def timed(app: AppTest) -> float:
@@ -60,27 +62,26 @@ def timed(app: AppTest) -> float:
     return took
 
 
-def opened(ids: list[str], turns: int) -> AppTest:
-    """The page with a conversation of so many turns, warm."""
+def opened(ids: list[str]) -> AppTest:
+    """The page with the conversation of these runs, warm."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    state_in(app, RunsState).turns, state_in(app, RunsState).selected = ids[-turns:], ids[-1]
+    state_in(app, RunsState).selected = ids[-1]
     for _ in range(WARM):
         timed(app)
     return app
 
 
-def measure(ids: list[str], turns: int, reruns: int) -> dict[str, float]:
+def measure(ids: list[str], reruns: int) -> dict[str, float]:
     """Seconds: median and 95th percentile of a rerun, median with all turns shown, median of opening a turn."""
-    app = opened(ids, turns)
+    app, turns = opened(ids), len(ids)
     plain = [timed(app) for _ in range(reruns)]
     others = []
-    for run in ids[-turns:-1][:OPENED]:
+    for run in ids[:-1][:OPENED]:
         state_in(app, RunsState).selected, app.query_params["run"] = run, run
         others.append(timed(app))
     state_in(app, RunsState).selected, app.query_params["run"] = ids[-1], ids[-1]
     state_in(app, RunsState).more = turns
-    timed(app)
-    shown = [timed(app) for _ in range(reruns)]
+    shown = [timed(app) for _ in range(1 + reruns)][1:]
     return {
         "turns": turns,
         "median": statistics.median(plain),
@@ -121,8 +122,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"CRAG_DATA": folder, "CRAG_WORKSPACES": "one"}
-        ids = prepare(Path(folder))
-        rows = [measure(ids, turns, options.reruns) for turns in SIZES]
+        rows = [measure(ids, options.reruns) for ids in prepare(Path(folder))]
         from ui.app.program import program
 
         program().close()

@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from ui.app import guide
+from ui.app import guide, undo
 from ui.app.session import Session
 from ui.ask import conversation, presenting, runview, welcome
 from ui.components import click_bridge, problems
@@ -15,8 +15,9 @@ with problems.reported(stop=True):
 
 click_bridge.handle_clicks(partial(conversation.follow, session))
 
-run = session.attach()
-presented = False
+run, presented = None, False
+with problems.reported():
+    run = session.attach()
 with problems.reported():
     presented = run is not None and presentation.wanted() and presenting.present(session, run)
 if not presented:
@@ -24,6 +25,7 @@ if not presented:
         if run is None and guide.stuck(session):
             welcome.show(session)
             st.stop()
+    undo.bar(session)
     conversation.sidebar(session)
     with problems.reported():
         if run is None:

@@ -6,18 +6,16 @@ Nothing here asks a model that costs.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from crag.analysis.comparison import Differences, differences
-from crag.analysis.gaps import RUNS
 from crag.analysis.whatif.whatif import Without
 from crag.core.errors import FilterError, LibraryError, NotFoundError
 from crag.core.model_ids import Maker
-from crag.core.protocols import Embedder, GradeExplainer, RetrievalEvaluator, SearchQuery, embed_question
+from crag.core.protocols import GradeExplainer, RetrievalEvaluator, SearchQuery
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Grade, GradePart, Passage, WebPage
@@ -35,8 +33,6 @@ from crag.text.words import STOP_WORDS
 if TYPE_CHECKING:
     from crag.engine import Engine
 
-LIKE = 0.7
-"""Questions whose vectors' cosine is at least this ask for about the same."""
 WORDS, SENTENCES = 12, 16
 """How many words of a question, and sentences of a chunk, are left out one after another."""
 CHARACTERS = 40_000
@@ -277,9 +273,6 @@ def _nearest(
     )
 
 
-_COMPARED = 24
-"""Questions whose vectors are compared: those that share most words with the run's."""
-
 NoAnswer = Literal["", "no answer", "written", "decision", "evidence", "web"]
 """Why an answer without some texts is not known. "no answer": the run has none. "written": a language model wrote it.
 "decision": the action is unknown. "evidence": how the strips would score, and "web": what a search would bring."""
@@ -319,54 +312,3 @@ def answer_without(engine: Engine, without: Without, *, web_on: bool) -> AnswerW
     pieces = engine.generator.answer(trace.meant, knowledge, sources, settings)
     whole = next(piece for piece in pieces if isinstance(piece, Answer))
     return AnswerWithout(answer=finish(whole, what.decision, knowledge, settings))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OtherRun:
-    """The nearest run that ended in another action. `closeness`: the cosine of both questions' vectors, 1 of one.
-
-    `settings` has those that differ as (here, there); `differences` are between the run, first, and the other.
-    """
-
-    trace: Trace
-    closeness: float
-    settings: Mapping[str, tuple[Any, Any]]
-    differences: Differences
-
-    @property
-    def action(self) -> Action | None:
-        return self.trace.action
-
-    @property
-    def is_like(self) -> bool:
-        """Whether its question asks for about the same."""
-        return self.closeness >= LIKE
-
-
-def nearest_other_run(library: Library, trace: Trace, embedder: Embedder) -> OtherRun | None:
-    """Of the latest runs with another action the one whose question is nearest; None of none.
-
-    Of equals it is one of the same strategy, and of these the latest.
-    """
-    others = [each for each in library.runs.latest(RUNS) if each.action and each.action != (trace.action or "")]
-    others = [each for each in others if each.run_id != trace.run_id]
-    questions = list(dict.fromkeys(each.question for each in others))
-    questions = [questions[place] for place in likeliest(questions, trace.meant, _COMPARED)]
-    own, closeness = embed_question(embedder, trace.meant), dict[str, float]()
-    for question in questions:
-        same = question == trace.meant
-        closeness[question] = 1.0 if same else float(np.dot(embed_question(embedder, question), own))
-        if same:
-            break
-    near = [each for each in others if each.question in closeness]
-    near.sort(key=lambda each: (-closeness[each.question], each.strategy != trace.strategy))
-    other = next(library.runs.readable([each.run_id for each in near]), None)
-    if other is None:
-        return None
-    here, there = (each.run_settings.model_dump() for each in (trace, other))
-    return OtherRun(
-        trace=other,
-        closeness=closeness[other.meant],
-        settings={name: (here[name], there[name]) for name in here if here[name] != there[name]},
-        differences=differences([trace, other], ["This run", "The other run"]),
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Argument, Option
 
@@ -17,9 +17,6 @@ from crag.export.explanations import MissRecord
 from crag.export.html.site import write_site
 from crag.messages.explanations import change_sentence, fate_text, miss_sentence, missing_sentence
 from crag.text.formats import count
-
-if TYPE_CHECKING:
-    pass
 
 _SHOWN = 5
 """Chunks that are listed."""

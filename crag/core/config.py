@@ -224,8 +224,8 @@ class LimitSettings(SettingsGroup, title="limits"):
     time below."""
     libraries: int = setting(1_000, "Most libraries", Range(0, 1_000_000, step=100))
     """How many libraries there may be if each browser has its own. Empty ones do not count. Set to 0 for no limit."""
-    library_sessions: int = setting(200, "Tabs open in a workspace", Range(0, 100_000, step=10, unit="tabs"))
-    """How many browser tabs one workspace, and one browser, may have open at once. A further tab opens as soon as
+    library_sessions: int = setting(200, "Tabs open in a browser", Range(0, 100_000, step=10, unit="tabs"))
+    """How many tabs one browser may have open at once. A further tab opens as soon as
     another is closed. Set to 0 for no limit."""
     all_sessions: int = setting(500, "Tabs open in all", Range(0, 100_000, step=50, unit="tabs"))
     """How many browser tabs one process of the app serves at once. A further tab opens as soon as another is closed. A

@@ -19,7 +19,6 @@ CragError
 │   ├── ModelMismatchError the vectors were made by another embedding model
 │   ├── StorageError       disk full, read-only or damaged
 │   ├── IndexUnavailableError  the chunk index can't be reached or read
-│   ├── NotEmbeddedError   documents have no vectors yet
 │   ├── RoomError          no more may be stored here, by a limit that was set
 │   └── NotFoundError      no such document, chunk or run
 ├── ModelError             an embedded model file is missing or damaged
@@ -169,14 +168,6 @@ class StorageError(
 
 class IndexUnavailableError(LibraryError, remedy="Try again later; everything stored is intact."):
     """The chunk index can't be reached or read. It is a cache: nothing of the library is lost with it."""
-
-
-class NotEmbeddedError(LibraryError, remedy="Wait, or see on the Documents page why no more are made."):
-    """Some documents have no vectors yet."""
-
-    def __init__(self, documents: int) -> None:
-        many = "A document has" if documents == 1 else f"{documents:,} documents have"
-        super().__init__(f"{many} no vectors yet.")
 
 
 class RoomError(

@@ -180,6 +180,14 @@ class Retrieved(_TimedEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HalfEmbedded(_TimedEvent):
+    """A part of the library's chunks has no vector yet, and is found by its words alone. `share` of all have one."""
+
+    share: float
+    kind: Literal["half_embedded"] = "half_embedded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Graded(_TimedEvent):
     """One grade, in order of arrival. `joint` grades speak of all chunks together."""
 
@@ -383,6 +391,7 @@ Event = (
     | QuestionRewritten
     | StepStarted
     | StepFinished
+    | HalfEmbedded
     | Retrieved
     | Graded
     | ActionTaken

@@ -106,6 +106,7 @@ class Trace:
     `before` runs must end before it begins, for which it has waited `waited` seconds. `scope`: of which documents it is
     asked; None: of all that its settings let through. `context`: what was asked in place of a question that belongs to
     a conversation; None outside of one.
+    `embedded`: the share of the library's chunks that had a vector when they were searched.
     `rounds` are the retrievals in order; `round` says which of their chunks are acted on. `strips` maps a chunk's or
     page's id to its strips. `text` grows token by token. `answer` is set at the end, before that to
     a quote that stands until a model writes, and again where the check changes it; `guidance` where it helps on
@@ -128,6 +129,7 @@ class Trace:
     scope: ev.ScopeResolved | None = None
     context: ev.QuestionRewritten | None = None
     steps: tuple[StepRecord, ...] = ()
+    embedded: float = 1.0
     rounds: tuple[Round, ...] = ()
     rewrites: tuple[Rewrite, ...] = ()
     approvals: tuple[Approval, ...] = ()
@@ -196,6 +198,8 @@ class Trace:
                 return replace(after, steps=_finish(self.steps, event))
             case ev.Retrieved() if event.round < len(self.rounds):
                 return after._with_round(event.round, chunks=event.chunks)
+            case ev.HalfEmbedded():
+                return replace(after, embedded=event.share)
             case ev.Retrieved():
                 return replace(after, rounds=(*self.rounds, Round(query=event.query, chunks=event.chunks)))
             case ev.Graded(origin="external"):

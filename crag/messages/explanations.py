@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from crag.analysis.causes import AnswerWithout, GradeExplanation, NoAnswer, Occlusion, OtherRun, Unexplained
+from crag.analysis.causes import AnswerWithout, GradeExplanation, NoAnswer, Occlusion, Unexplained
 from crag.analysis.stages.miss import REACH, Fate, Miss
 from crag.analysis.tour import FIGURE, ORDER, Break, Situation, marked, says
 from crag.analysis.whatif.whatif import Move, Without
 from crag.core.model_ids import name_in_sentence
+from crag.core.policy import uses_documents
 from crag.core.settings import Settings, meta
 from crag.core.trace import Trace
-from crag.core.types import Answer, Chunk, Citation, GradePart, Strip
+from crag.core.types import Action, Answer, Chunk, Citation, GradePart, Strip
 from crag.messages.answers import STATES, conflict_sentences, state_text
 from crag.messages.tuning import unknown_sentence
 from crag.messages.wording import decision_sentence
@@ -19,9 +20,6 @@ from crag.text.formats import count, format_score, join_names
 
 LEAST = 0.01
 """The least change of a score that is worth a sentence."""
-
-_SETTINGS = 6
-"""Settings that are named at most."""
 
 _REASONS: dict[Unexplained, str] = {
     "": "",
@@ -170,36 +168,18 @@ def moves_sentence(trace: Trace, moves: Sequence[Move]) -> str:
     return "No move of one threshold alone changes the action."
 
 
-def other_run_sentence(found: OtherRun | None) -> str:
-    """The nearest run that ended otherwise, and how near its question is."""
-    if found is None:
-        return "No stored run ended in another action."
-    decision, asked = found.trace.decision, found.trace.meant
-    asked = asked if len(asked) <= 120 else asked[:119].rstrip() + "…"
-    scored = ""
-    if decision is not None and decision.score is not None:
-        scored = f" with a score of {format_score(decision.score, decision.upper, decision.lower)}"
-    near = "the same question" if found.closeness == 1 else f"closeness {found.closeness:.2f}"
-    like = "" if found.is_like else " Its question asks for something else."
-    return f"The nearest run with another action: “{asked}” ({near}) ended {found.action}{scored}.{like}"
+def relaxed_sentence(move: Move) -> str:
+    """Down to where a threshold has to go, so that the documents are answered from."""
+    line = {"lower": "“too little” line", "upper": "“enough” line", "both": "line"}[move.threshold]
+    fit = "enough" if move.decision.action is Action.CORRECT else "in part"
+    return f"Lower the {line} from {move.before:.2f} to {move.after:.2f}: your documents then fit {fit}, and are used."
 
 
-def settings_sentence(found: OtherRun) -> str:
-    """The settings that differ, of many the first; empty where none does."""
-    if not found.settings:
-        return ""
-    pairs = list(found.settings.items())
-    parts = [f"“{meta(Settings, name)['label']}” ({_value(here)}, {_value(there)})" for name, (here, there) in pairs]
-    more = [f"{len(parts) - _SETTINGS} more"] if len(parts) > _SETTINGS else []
-    return f"Settings that differ (here, there): {join_names([*parts[:_SETTINGS], *more])}."
-
-
-def _value(value: object) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, tuple):
-        return join_names([str(each) for each in value]) or "none"
-    return str(value) if value != "" else "none"
+def kept_back_sentence(trace: Trace) -> str:
+    """Why no threshold would have brought an answer from the documents."""
+    if uses_documents(trace.action, trace.run_settings):
+        return "Your documents were used, and nothing in them answers. No line changes that: add a document that does."
+    return "No line lets your documents answer: nothing in them fits. Add a document that does."
 
 
 _SHOWN = 8

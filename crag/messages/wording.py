@@ -153,6 +153,13 @@ def failure_sentence(failed: Failed, name: Name = str) -> str:
     return f"{about(failed.cause, failed.who, name)} {instead_sentence(failed, name)}".strip()
 
 
+def embedded_sentence(trace: Trace) -> str:
+    """How far the library's vectors were when it was searched; empty where all were there."""
+    if trace.embedded >= 1:
+        return ""
+    return f"Searched by words: {int(trace.embedded * 100)} % of the passages have meaning vectors so far."
+
+
 def why_sentence(grade: Grade, name: Name = str, it: str = "It") -> str:
     """How the evaluator failed in whose place a grade was made; `it` is that evaluator. Nothing where none failed."""
     last = about(grade.why or grade.error, grade.who, name)

@@ -11,7 +11,6 @@ from crag.core.errors import (
     IndexUnavailableError,
     LibraryError,
     NotApprovedError,
-    NotEmbeddedError,
     ProviderError,
     ReplyError,
 )
@@ -27,8 +26,8 @@ from crag.storage.library import Library
 class LibraryRetriever:
     """Searches a library under a run's settings. Where its index fails, it searches the records, and says so.
 
-    It says too, once, that documents have no vectors yet. Where an embedding server fails, it searches by words alone,
-    and says that. It has one run.
+    It says too, once, how many chunks have a vector where some have none yet. Where an embedding server fails, it
+    searches by words alone, and says that. It has one run.
     """
 
     def __init__(
@@ -39,8 +38,8 @@ class LibraryRetriever:
         self._said = False
 
     def search(self, query: str, k: int) -> list[RetrievedChunk]:
-        if not self._said and (waiting := self._library.unembedded.count()):
-            self._emitter.worked_around("retrieve", NotEmbeddedError(waiting), "words")
+        if not self._said and (share := self._library.unembedded.share()) < 1:
+            self._emitter.emit(ev.HalfEmbedded(share=share, at=self._emitter.now()))
         self._said = True
         asked, find = SearchQuery.under(self._settings, query, k), self._library.find
         for _ in range(2):

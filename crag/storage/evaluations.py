@@ -13,7 +13,8 @@ from sqlalchemy import Column, Connection, and_, delete, func, insert, select, u
 from crag.core.errors import NotFoundError
 from crag.core.runfacts import DaySpending
 from crag.storage.database import Database
-from crag.storage.runs import delete_wording, spending_of
+from crag.storage.deletions import delete_wording
+from crag.storage.runs import spending_of
 from crag.storage.tables import evaluations, question_sets, results
 from crag.storage.tables import runs as stored_runs
 from crag.text import memory

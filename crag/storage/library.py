@@ -70,7 +70,7 @@ class Library:
         self.documents = Documents(self._database, embedder, self._upkeep.forget_deleted)
         self.purges = Purges(self._database, embedder, self._upkeep.forget_deleted)
         self.runs = Runs(self._database)
-        self.conversations = Conversations(self._database, folder.name)
+        self.conversations = Conversations(self._database)
         self.facts = Facts(self._database, folder.name)
         self.in_flight = InFlightJobs(self._database)
         self.labels = Labels(self._database)

@@ -12,17 +12,15 @@ from sqlalchemy import ColumnElement, Connection, Integer, and_, case, delete, f
 
 from crag.core.errors import NotFoundError, StorageError
 from crag.core.events import Event, events_from_jsonl, events_to_jsonl
-from crag.core.protocols import OWN
 from crag.core.runfacts import DaySpending
-from crag.core.trace import Outcome, Trace
+from crag.core.trace import Trace
 from crag.storage import tracks
-from crag.storage.conversations import delete_empty
 from crag.storage.database import Database
+from crag.storage.deletions import DeletedRuns, delete_runs, restore
 from crag.storage.facts import note_facts
 from crag.storage.in_flight import delete_note
 from crag.storage.store import select_in
-from crag.storage.tables import asked_condition, calls, conversations, facts, reasons, runs, searches, was_asked
-from crag.text import memory
+from crag.storage.tables import asked_condition, calls, conversations, runs, was_asked
 
 T = TypeVar("T")
 
@@ -31,10 +29,9 @@ _TRACE_BATCH = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """One line of the history. `action` is empty where the run decided nothing (plain RAG, failed, cancelled).
+    """A run in few words. `action` is empty where it decided nothing (plain RAG, failed, cancelled).
 
-    `outcome` is `Trace.outcome`, empty where its figures are gone. `via` and `conversation` are as `RunStarted` has
-    them; the second is empty, too, where that was deleted.
+    `via` is as `RunStarted` has it.
     """
 
     run_id: str
@@ -44,8 +41,6 @@ class RunSummary:
     started_at: str
     seconds: float
     via: str = ""
-    conversation: str = ""
-    outcome: Outcome = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,23 +90,13 @@ class Runs:
             _save_calls(connection, trace)
             delete_note(connection, trace.run_id)
 
-    def latest(self, limit: int = 100, *, every: bool = False, own: bool = False) -> list[RunSummary]:
-        """Those that somebody asked for, newest first; with `every` those of evaluations too.
-
-        `own`: those alone that were asked in the app.
-        """
+    def latest(self, limit: int = 100, *, every: bool = False) -> list[RunSummary]:
+        """Those that somebody asked for, newest first; with `every` those of evaluations too."""
         c = runs.c
-        conversation = func.coalesce(c.conversation, "").label("conversation")
-        ended = func.coalesce(select(facts.c.outcome).where(facts.c.run == c.number).scalar_subquery(), "")
-        found = select(
-            *(c.id.label("run_id"), c.question, c.strategy, c.action, c.started_at, c.seconds, c.via, conversation),
-            ended.label("outcome"),
-        )
+        found = select(c.id.label("run_id"), c.question, c.strategy, c.action, c.started_at, c.seconds, c.via)
         with self._database.read() as connection:
             if not every:
                 found = found.where(asked_condition(connection.dialect))
-            if own:
-                found = found.where(c.via.in_(OWN))
             rows = connection.execute(found.order_by(c.number.desc()).limit(limit)).mappings()
             return [RunSummary(**row) for row in rows]
 
@@ -151,22 +136,18 @@ class Runs:
         with self._database.read() as connection:
             return connection.scalar(select(runs.c.number).where(runs.c.id == id))
 
-    def delete(self, id: str) -> None:
+    def delete(self, id: str) -> DeletedRuns:
         """With it all remembered web results and all reasons of grades go: they hold queries; and its conversation, if
-        it was the last of it.
+        it was the last of it. What it returns brings the run back by `restore`.
 
         Raises NotFoundError.
         """
+        return delete_runs(self._database, runs.c.id == id, _unknown(id))
 
-        def removed(connection: Connection) -> None:
-            conversation = connection.scalar(select(runs.c.conversation).where(runs.c.id == id))
-            if not connection.execute(delete(runs).where(runs.c.id == id)).rowcount:
-                raise _unknown(id)
-            delete_empty(connection, conversation)
-            delete_wording(connection)
-
-        self._database.free(removed)
-        memory.forget([id])
+    def restore(self, gone: DeletedRuns) -> None:
+        """Bring back runs that were deleted, with their conversations, as they were."""
+        with self._database.write(grows=False) as connection:
+            restore(connection, gone)
 
     def spending(self, days: int = 30) -> list[DaySpending]:
         """Outside calls of the last `days` days (UTC), today included, also of runs deleted since, summed by day and
@@ -184,12 +165,6 @@ class Runs:
             return parse(text)
         except ValidationError as error:
             raise _unreadable(id) from error
-
-
-def delete_wording(connection: Connection) -> None:
-    """All remembered web results and reasons of grades go, in the caller's transaction: no row names its run."""
-    connection.execute(delete(searches))
-    connection.execute(delete(reasons))
 
 
 def spending_of(connection: Connection, first: str, behind: str) -> list[DaySpending]:

@@ -44,6 +44,13 @@ class Unembedded:
         with self._database.read() as connection:
             return connection.scalars(select(func.count()).select_from(_missing())).one()
 
+    def share(self) -> float:
+        """The share of all chunks that have a vector, of 0 to 1."""
+        if not (missing := self.missing()):
+            return 1.0
+        with self._database.read() as connection:
+            return 1 - missing / max(missing, store.count(connection, chunks))
+
     def standing(self) -> dict[str, Standing]:
         """How far each of them is, by the document's id, in the order in which they were added."""
         listed = unembedded.join(documents).outerjoin(chunks, chunks.c.document == documents.c.number)

@@ -101,28 +101,6 @@ def test_other_strategies_draw_too(with_sample, app, name):
     assert not app.exception and not app.error and latest().strategy == name
 
 
-def test_history_opens_an_old_run_and_a_new_conversation_forgets_none(with_sample, app):
-    ask(app)
-    first = latest()
-    app.button(key="new").click().run()
-    assert "Ask your documents" in said(app)
-    assert f'data-pick="run:{first.run_id}"' in said(app) and "aria-current" not in said(app)
-    pick(app, f"run:{first.run_id}")
-    assert 'data-pick="cite:1"' in said(app) and said(app).count("aria-current") == 1
-
-
-def test_a_past_run_of_another_conversation_is_no_turn_of_this_one(with_sample, app):
-    ask(app)
-    first = latest()
-    app.button(key="new").click().run()
-    ask(app, "Why did the airplane skid off the runway at Wausau?")
-    second = latest()
-    pick(app, f"run:{first.run_id}")
-    assert state_in(app, RunsState).turns == [first.run_id]
-    pick(app, f"run:{second.run_id}")
-    assert state_in(app, RunsState).turns == [second.run_id]
-
-
 def test_a_click_on_a_run_that_is_gone_is_told_and_the_page_lives_on(with_sample, app):
     app.run()
     pick(app, "run:gone")
@@ -144,12 +122,6 @@ def test_a_defect_in_a_part_is_told_in_words_and_the_page_lives_on(with_sample, 
     ask(app)
     assert "ZeroDivisionError" in said(app) and "secret" not in said(app)
     assert not app.exception and app.chat_input(key="question")
-
-
-def test_a_deleted_run_is_gone_for_good(with_sample, app):
-    ask(app)
-    app.button(key="delete-run").click().run()
-    assert not app.exception and not program().engine.library().runs.latest(5) and "run" not in app.query_params
 
 
 def test_a_question_before_any_document_says_what_to_do(app):

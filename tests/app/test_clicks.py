@@ -29,7 +29,6 @@ OWN_TAB = {
         "ui/access/workspaces.py": ["_leave"],
         "ui/administration/spaces.py": ["_open"],
         "ui/app/guide.py": ["navigation.go", "workspace_entry.go"],
-        "ui/app/notices.py": ["_close_reset"],
         "ui/app/tables.py": ["on_select", "partial(_open, session, run_of, key)"],
         "ui/app/workspace_menu.py": ["_chose", "workspace_entry.leave_link"],
         "ui/ask/conversation.py": [
@@ -37,13 +36,15 @@ OWN_TAB = {
             "_limit",
             "_put_back",
             "_widen",
-            "session.begin_conversation",
             "session.reset",
+            "session.select",
         ],
+        "ui/ask/conversations.py": ["_widen"],
+        "ui/ask/refusal.py": ["navigation.go"],
         "ui/ask/runview.py": ["presentation.enter", "state.prepare"],
         "ui/ask/sliders.py": ["_back"],
         "ui/ask/welcome.py": ["state.open_tour"],
-        "ui/compare/page.py": ["_add", "_remove", "_take", "state.select"],
+        "ui/compare/page.py": ["_add", "_remove", "state.select"],
         "ui/components/rail.py": ["keep"],
         "ui/documents/bulk_actions.py": ["_ask", "table.pick"],
         "ui/documents/contents.py": ["partial(_turn_to, key, shown)"],
@@ -69,7 +70,7 @@ OWN_TAB = {
 HANDED_IN = {"ui/app/clicks.py: work"}
 """A callback that is a parameter: `confirm` takes none but those that ask."""
 CHANGES = re.compile(
-    r"(documents\.(delete|describe)|runs\.delete|labels\.(save|delete)|evaluations\.(delete|delete_set)"
+    r"(documents\.(delete|describe)|runs\.(delete|restore)|conversations\.(create|rename|delete)|labels\.(save|delete)|evaluations\.(delete|delete_set)"
     r"|purges\.(purge|undo)|\.reindex|people\.(invite|change_role|remove)"
     r"|spaces\.(make|adopt|rename|hand_over|share|unshare|delete)|links\.(issue|end)"
     r"|jobs\(?\)?\.(begin|start)|job\.(answer|stop)|server\.end|engine\.(remove|add|add_files|reconfigure)|\.configure"

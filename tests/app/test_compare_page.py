@@ -8,14 +8,13 @@ from streamlit.testing.v1 import AppTest
 
 from crag.analysis.comparison import differences
 from crag.core.sample import load_sample
-from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.testing.fakes import FixedWeb
 from tests.support import local_models
 from tests.support.app_text import said
 from tests.support.tab_states import state_in
 from ui.app.program import program
-from ui.app.tab import ChoicesState, PageState
+from ui.app.tab import PageState
 from ui.compare.state import CompareState
 
 QUESTION = load_sample().questions[0].question
@@ -137,20 +136,6 @@ def test_a_comparison_starts_from_a_run_of_ask(with_sample, app):
     led_to(app.button(key="compare-this").click().run())
     assert not app.exception and app.text_area(key="compare-question").value == QUESTION
     assert [app.selectbox(key=f"cmp-strategy-0-{n}").value for n in range(2)] == ["plain-rag", "paper"]
-
-
-def test_the_twin_of_a_run_has_its_settings_and_the_other_action(with_sample, app):
-    app.run()
-    state_in(app, ChoicesState).changes = {"balanced": {"k": 4}}
-    app.chat_input(key="question").set_value(QUESTION).run()
-    assert "CORRECT" not in [button.key for button in app.button if button.key == "as-if-CORRECT"]
-    led_to(app.button(key="as-if-AMBIGUOUS").click().run())
-    assert not app.exception
-    own, twin = lanes(app)
-    assert own.action == "CORRECT" and twin.action == "AMBIGUOUS"
-    assert Settings.checked(twin.settings) == Settings.checked(own.settings).changed(forced="AMBIGUOUS")
-    grades = [{id: grade.score for id, grade in trace.round.grades.items()} for trace in (own, twin)]
-    assert grades[0] == grades[1] and len(grades[0]) == 4
 
 
 def test_each_lane_that_must_ask_asks_for_itself(with_sample, app, monkeypatch):

@@ -68,16 +68,6 @@ def test_what_is_left_out_changes_action_and_answer_at_once(asked):
     assert "Still CORRECT" in said(asked)
 
 
-def test_the_move_that_changes_the_action_is_tried_in_compare(asked):
-    page = said(show(asked, "Another action")).replace("\\", "")
-    assert "“Upper threshold” set to 0.8" in page and "No stored run ended in another action" in page
-    before = len(program().engine.library().runs.ids())
-    asked.button(key="why-try-upper").click().run()
-    assert not asked.exception
-    eventually(lambda: len(program().engine.library().runs.ids()) == before + 1)
-    assert latest().action == "AMBIGUOUS"
-
-
 # Why a page is not in the answer, asked on the Ask page
 
 

@@ -9,14 +9,16 @@ from streamlit.testing.v1 import AppTest
 
 from crag.admin.roles import Actor
 from crag.admin.workspaces import own_name
+from crag.analysis.whatif.whatif import relaxing_moves
 from crag.core.events import Guidance, Near
 from crag.core.trace import Trace
 from crag.export.html import guidance, pages
-from tests.support.app_text import ask, latest, pick, said, visit
+from tests.support.app_text import ask, latest, pick, plain, said, visit
 from tests.support.inspector import Inspector
 from tests.support.tab_states import state_in
 from tests.support.whole_run import NASTY, events
 from ui.app.program import program
+from ui.app.tab import ChoicesState, PageState
 from ui.components.tab_state import ShownLibrary
 
 QUESTION = "How many parking spaces does the agency's headquarters have?"
@@ -42,36 +44,66 @@ def test_under_a_quoted_answer_no_passage_is_called_the_nearest():
     said = Inspector(guidance.panel(trace)).said
     assert "internal" in {each.origin for each in trace.answer.citations}
     assert "Closest passage" not in said
-    assert "The web" in said
 
 
 def test_a_run_without_it_draws_none_and_an_exported_page_has_no_buttons_for_it():
     trace = Trace.from_events(events())
     assert guidance.panel(trace) == ""
-    page = pages.page(replace(trace, guidance=NOWHERE), events())
-    assert 'class="guide"' in page and "Search the web for this" not in page
+    page = pages.page(replace(trace, guidance=NOWHERE, searches=(), answer=None), events())
+    assert 'class="guide"' in page and '<button class="pick"' not in page
 
 
 def test_a_passage_that_came_near_is_opened_with_a_click(with_sample, app):
     app.run()
     trace, page = ask(app, QUESTION), said(app)
     assert trace.answer.abstained and "Closest passage" in page
-    assert "It was searched, and nothing found there answers" in page and "Search the web for this" not in page
+    web = app.button(key="refusal-web")
+    assert web.disabled and "It was searched, and nothing found there answers" in web.help.replace("\\", ""), (
+        "once is enough"
+    )
     pick(app, f"chunk:{trace.guidance.near[0].chunk_id}")
     assert not app.exception and len(app.image) == 1
 
 
-def test_the_web_is_searched_with_the_query_that_was_shown(with_sample, app):
+def test_the_web_is_searched_with_the_query_that_was_shown_within_the_conversation(with_sample, app):
     app.run()
     app.selectbox(key="strategy-choice").set_value("loop").run()
-    trace, page = ask(app, "Why did the airplane skid off the runway at Wausau?"), said(app)
+    trace = ask(app, "Why did the airplane skid off the runway at Wausau?")
     assert trace.strategy == "loop" and not trace.searches and trace.guidance.web
-    assert "Search the web for this" in page and f'class="query">{trace.guidance.query}' in page
-    pick(app, "web:")
+    assert trace.guidance.query in app.button(key="refusal-web").help.replace("\\", "")
+    app.button(key="refusal-web").click().run()
     other = latest()
     assert not app.exception and (other.question, other.strategy) == (trace.question, "loop")
     assert [each.query for each in other.searches] == [trace.guidance.query]
     assert {each.origin for each in other.answer.citations} == {"external"}
+    assert other.conversation == trace.conversation and said(app).count('class="turn"') == 1
+
+
+def test_where_there_is_no_web_a_refusal_says_how_and_leads_to_the_library(with_sample, app, monkeypatch):
+    monkeypatch.setenv("CRAG_WEB", "off")
+    monkeypatch.delenv("CRAG_WEB_FOLDER")
+    app.run()
+    ask(app, "What is the capital of Mongolia?")
+    state_in(app, ChoicesState).chose_web = True  # else the sample's own pages are its web
+    app.run()
+    assert "Web search is off. Choose a provider in Settings" in plain(app)
+    app.button(key="refusal-add").click().run()
+    assert not app.exception and state_in(app, PageState).wanted == "documents"
+
+
+def test_what_it_would_take_is_the_line_at_which_the_documents_are_used_and_asks_again_so(with_sample, app):
+    app.run()
+    app.session_state["refusal-lines"] = True
+    trace = ask(app, QUESTION)
+    [move] = relaxing_moves(trace)
+    assert trace.action == "INCORRECT" and move.threshold == "lower" and move.after < move.before
+    assert f"Lower the “too little” line from {move.before:.2f} to {move.after:.2f}" in plain(app)
+    app.button(key="refusal-lower").click().run()
+    other = latest()
+    assert (other.question, other.action, other.conversation) == (QUESTION, "AMBIGUOUS", trace.conversation)
+    assert other.settings["lower"] == move.after
+    if other.guidance is not None:
+        assert "No line changes that" in plain(app)
 
 
 # Who can add nothing to an empty workspace learns their role, whom to ask, and what is shared with them
@@ -92,7 +124,7 @@ def test_a_viewer_of_an_empty_workspace_is_told_whom_to_ask_and_offered_nothing_
     page_said = re.sub("<[^>]+>", "", said(tab))
     assert "Your role: viewer. View-only: you can read" in page_said and "Cleo, cleo@example.org" in page_said
     assert "share one with ben@example.org" in page_said
-    dead = ("sample", "compare-", "tune-to", "mon-to", "eval-", "new", "strategy", "follow-ups", "question", "gap")
+    dead = ("sample", "compare-", "tune-to", "mon-to", "eval-", "new", "strategy", "question", "gap")
     assert not [key for key in keys(tab) if key.startswith(dead)]
 
 

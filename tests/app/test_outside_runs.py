@@ -26,19 +26,13 @@ STORE = FixedRetriever(
 def handed(with_sample, app) -> Trace:
     """A run that an agent of a hostile name was handed the evidence of; the app is open on its history."""
     app.run()
-    assert "Only questions asked in this app" not in [each.label for each in app.toggle]
     return program().engine.trace(RunRequest(QUESTION, wanted="evidence", via="agent", client=NASTY))
 
 
-def test_a_run_of_an_agent_stands_in_the_history_and_can_be_left_out(handed, app):
+def test_a_run_of_an_agent_stands_in_the_history(handed, app):
     app.run()
     assert not app.exception and f'data-pick="run:{handed.run_id}"' in said(app)
     assert ', through an agent"' in said(app) and '<span class="tag">agent</span>' in said(app)
-    only = next(each for each in app.toggle if each.label == "Only questions asked in this app")
-    only.set_value(True).run()
-    assert handed.run_id not in said(app) and not app.exception
-    next(each for each in app.toggle if each.label == "Only questions asked in this app").set_value(False).run()
-    assert handed.run_id in said(app)
 
 
 def test_its_evidence_is_shown_in_place_of_an_answer_and_the_question_can_be_asked_here(handed, app):
@@ -48,7 +42,7 @@ def test_its_evidence_is_shown_in_place_of_an_answer_and_the_question_can_be_ask
     assert "The evidence was handed to the agent that asked, which writes the answer itself." in page
     assert "Handed over" in page and "without an answer" not in page and "handed over</span>" in page
     shown = [chunk for chunk in handed.sources if f'data-pick="chunk:{chunk}"><span class="n num">' in page]
-    assert shown == list(dict.fromkeys(strip.source_id for strip in handed.kept())) and "Copy as Markdown" in page
+    assert shown == list(dict.fromkeys(strip.source_id for strip in handed.kept()))
     pick(app, f"chunk:{shown[0]}")
     assert not app.exception and len(app.image) == 1
     app.button(key="answer-here").click().run()
@@ -83,7 +77,7 @@ def test_a_run_over_another_store_says_so_and_nothing_of_it_is_called_deleted(wi
     app.run()
     page = said(app)
     assert not app.exception and not app.error and "From another store" in page and "from another store." in page
-    assert "can't be searched again from here" in page and "What if…" not in [each.label for each in app.button]
+    assert "can't be searched again from here" in page
     assert 'data-pick="label:' not in page and "out of date" not in page
     state_in(app, RunsState).opened = "cite:1"
     app.run()

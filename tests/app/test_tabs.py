@@ -1,37 +1,10 @@
-"""Tabs in the app: one workspace has a limit of them, what was refused is said, what a tab remembers stays small."""
+"""Tabs in the app: what was refused is said, what a tab remembers stays small."""
 
 import re
 
-import pytest
-
 from tests.support.app_server import ROOT
-from tests.support.app_text import said
-from tests.support.tab_states import state_in
-from ui.app import notices, open_tabs, session
-from ui.app.open_tabs import OpenTabs, Tabs
-from ui.app.tab import RunsState
-from ui.ask import conversation
-
-FULL = "This workspace is open in too many tabs"
-
-
-def test_a_workspace_that_is_open_too_often_shows_a_calm_page_until_a_tab_is_closed(app, monkeypatch) -> None:
-    there = {"a", "b"}
-    register = Tabs(lambda session: session in there)
-    monkeypatch.setattr(open_tabs, "_tabs", lambda: register)
-    monkeypatch.setenv("CRAG_LIBRARY_SESSIONS", "2")
-    for each in there:
-        register.enter(each, "default", 2)
-    app.run()
-    assert not app.exception and FULL in said(app) and "(2 other tabs)" in said(app)
-    assert not app.chat_input and not app.button, "nothing is offered that would not be done"
-    there.remove("a")
-    app.run()
-    assert not app.exception and FULL not in said(app)
-    there.add("c")
-    register.enter("c", "default", 0)
-    app.run()
-    assert FULL not in said(app), "who is in stays in"
+from ui.app import notices, open_tabs
+from ui.app.open_tabs import OpenTabs
 
 
 def test_refused_files_are_said_in_one_line_and_once(app) -> None:
@@ -50,29 +23,18 @@ def test_a_tab_is_open_as_long_as_its_connection_and_its_session_lives_a_while_l
     register = OpenTabs(lambda: 120.0, lambda: now[0])
     monkeypatch.setattr(open_tabs.script_context, "session_id", lambda: "one")
     with register.opened() as tab:
-        assert register.is_open(tab) and not register.alive("one"), "its script has not run yet"
+        assert not register.alive("one"), "its script has not run yet"
         monkeypatch.setattr(open_tabs, "current", lambda: "a tab that somebody made up")
         register.note()
         assert not register.alive("one")
         monkeypatch.setattr(open_tabs, "current", lambda: tab)
         register.note()
         assert register.alive("one") and not register.alive("")
-    assert not register.is_open(tab) and register.alive("one")
+    assert register.alive("one")
     now[0] = 119.0
     assert register.alive("one")
     now[0] = 121.0
     assert not register.alive("one")
-
-
-@pytest.mark.slow
-def test_a_very_long_conversation_lists_its_latest_turns_and_says_so(with_sample, app, monkeypatch) -> None:
-    monkeypatch.setattr(session, "MOST_TURNS", 4)
-    monkeypatch.setattr(conversation, "MOST_TURNS", 4)
-    app.run()
-    for question in ("What is asked?", "Who leads?", "Where is it?", "When was it?", "What was the operating income?"):
-        app.chat_input(key="question").set_value(question).run()
-    assert not app.exception and len(state_in(app, RunsState).turns) == 4
-    assert any(each.value.startswith("The latest 4 turns of this conversation.") for each in app.caption)
 
 
 def test_a_tab_remembers_at_most_fifteen_objects_beside_its_widgets() -> None:

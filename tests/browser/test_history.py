@@ -74,8 +74,31 @@ def test_back_within_a_conversation_selects_its_turn_and_a_later_question_starts
     move(page, -2)
     answered(welcomed(page), SECOND)
     shown(page, SECOND)
-    page.locator(".past button", has_text="in FY 2016").first.click()
+    page.locator(".past button", has_text=FIRST).first.click()
     shown(page, FOLLOWING, FIRST)
+
+
+def test_a_conversation_goes_on_after_a_reload_comes_back_after_undo_and_is_deleted_for_good(open_page):
+    page = open_page(own=True)
+    answered(welcomed(page), FIRST)
+    answered(page, FOLLOWING)
+    page.reload()
+    shown(page, FOLLOWING, FIRST)
+    address = page.url
+    undo = page.get_by_role("button", name="Undo")
+    for back in (True, False):
+        page.locator(".past .dots").first.click()
+        page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        undo.wait_for()
+        welcomed(page)
+        if back:
+            undo.click()
+            shown(page, FOLLOWING, FIRST)
+    other = open_page(base=address)
+    expect(other.get_by_test_id("stMain")).to_contain_text("not in this library")
+    expect(undo).to_have_count(0)
+    page.goto(address)
+    expect(page.get_by_test_id("stMain")).to_contain_text("not in this library")
 
 
 def test_who_asks_by_keyboard_stays_in_the_box_and_hears_how_it_ended(open_page):
@@ -85,6 +108,14 @@ def test_who_asks_by_keyboard_stays_in_the_box_and_hears_how_it_ended(open_page)
         page.locator(".unseen[role=status][aria-live=polite]"),
         page.get_by_test_id("stChatInputTextArea"),
     )
+    page.keyboard.press("/")
+    expect(box).to_be_focused()
+    page.keyboard.type("1/2")
+    expect(box).to_have_value("1/2")
+    box.fill("")
+    page.get_by_role("heading").first.click()
+    page.keyboard.press("Control+k")
+    expect(box).to_be_focused()
     for question, said in ((SECOND, "President Chester A. Arthur signed"), (FIRST, "hiring manager satisfaction")):
         box.focus()
         page.keyboard.type(question)

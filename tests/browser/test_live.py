@@ -104,6 +104,8 @@ def test_files_are_added_on_the_first_screen_asked_about_cited_judged_and_found_
     page.keyboard.press("Enter")
     expect(held).to_have_count(2)
 
+    page.get_by_role("button", name="New conversation").click()
+    page.locator(".question").wait_for(state="detached")
     settled(page)
     ask(page, LATER)
     page.locator(".past button[aria-current=true]", has_text=LATER[:20]).wait_for()

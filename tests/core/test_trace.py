@@ -71,6 +71,7 @@ RUN: list[ev.Event] = [
     ),
     ev.ScopeResolved(documents=("paper.pdf",), tags=("finance",), gone=1, at=0.1),
     ev.StepStarted(step="retrieve", at=0.1),
+    ev.HalfEmbedded(share=0.5, at=0.15),
     ev.Retrieved(query="q?", chunks=(RetrievedChunk(chunk=CHUNK, rank=1, similarity=0.4, dense=0.4),), at=0.2),
     ev.StepFinished(step="retrieve", seconds=0.1, at=0.2),
     ev.Graded(grade=Grade(passage_id=CHUNK.id, score=0.5, reason="some"), at=0.3),

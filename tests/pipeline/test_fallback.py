@@ -11,8 +11,9 @@ from crag.core.errors import CancelledError, IndexUnavailableError, ProviderErro
 from crag.core.filters import filter_of
 from crag.core.protocols import Generator, SearchQuery
 from crag.core.settings import Settings
+from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, RetrievedChunk
-from crag.messages.wording import failure_sentence
+from crag.messages.wording import embedded_sentence, failure_sentence
 from crag.pipeline.context import EventEmitter
 from crag.pipeline.fallback import FallbackGenerator, FallbackRewriter, FallbackWeb, LibraryRetriever
 from crag.retrieval.rewriting import KeywordRewriter
@@ -85,15 +86,15 @@ class FakeLibrary:
     indexed: str = ""
     recorded: str = ""
     embeds: bool = True
-    waiting: int = 0
-    """Documents without vectors."""
+    embedded: float = 1.0
+    """The share of chunks that have a vector."""
 
     @property
     def unembedded(self) -> "FakeLibrary":
         return self
 
-    def count(self) -> int:
-        return self.waiting
+    def share(self) -> float:
+        return self.embedded
 
     def find(self, query: SearchQuery, embedder: object) -> list[RetrievedChunk]:
         if not self.embeds and not query.by_words:
@@ -121,14 +122,14 @@ def test_where_the_index_is_down_the_records_are_searched_and_the_run_says_so() 
     assert not quiet.events
 
 
-def test_a_run_says_once_that_documents_have_no_vectors_yet() -> None:
-    heard, half = Heard(), FakeLibrary(indexed="by its words", waiting=2)
+def test_a_run_says_once_how_many_passages_have_vectors_and_calls_it_no_failure() -> None:
+    heard, half = Heard(), FakeLibrary(indexed="by its words", embedded=0.607)
     library: Any = half
     retriever = LibraryRetriever(library, Settings(), heard.emitter)
     assert retriever.search("anything", 3) and retriever.search("anything else", 3)
-    [said] = heard.events
-    assert isinstance(said, ev.Failed) and not said.fatal and (said.step, said.instead) == ("retrieve", "words")
-    assert said.cause == "2 documents have no vectors yet."
+    trace = Trace.from_events(heard.events)
+    assert len(heard.events) == 1 and trace.embedded == 0.607 and not trace.failures
+    assert embedded_sentence(trace) == "Searched by words: 60 % of the passages have meaning vectors so far."
 
 
 def test_where_the_embedding_server_is_down_words_are_searched_also_in_the_records() -> None:

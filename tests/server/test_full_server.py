@@ -11,12 +11,9 @@ from tests.support.app_server import Served, serving
 MB = 2**20
 
 
-FULL = "This workspace is open in too many tabs"
-
-
 @pytest.fixture(scope="module")
 def app(tmp_path_factory: pytest.TempPathFactory):
-    limits = {"CRAG_ALL_SESSIONS": "3", "CRAG_LIBRARY_SESSIONS": "2", "CRAG_SESSION_MB": "2", "CRAG_METRICS": "local"}
+    limits = {"CRAG_ALL_SESSIONS": "3", "CRAG_SESSION_MB": "2", "CRAG_METRICS": "local"}
     with serving(tmp_path_factory.mktemp("full"), **limits) as found:
         yield found
 
@@ -27,9 +24,7 @@ def test_a_full_server_refuses_a_new_tab_and_lets_an_old_one_back(app: Served) -
         async with Tab(app.url) as one, Tab(app.url) as two, Tab(app.url) as three, Tab(app.url) as late:
             await one.open()
             await two.open()
-            assert FULL not in two.texts()
             await three.open()
-            assert f"{FULL} (2 other tabs)" in three.texts()
             with pytest.raises(Lost, match="503"):
                 await late.open()
             page = httpx.get(f"{app.url}/documents", headers={"accept": "text/html"}, trust_env=False)
@@ -41,12 +36,7 @@ def test_a_full_server_refuses_a_new_tab_and_lets_an_old_one_back(app: Served) -
             session = two.session
             await two.drop()
             await two.reconnect()
-            assert two.session == session and FULL not in two.texts()
-            await one.close(keep_http=True)
-            while FULL in three.texts():
-                await three.rerun()  # as its page does by itself
-            await one.open()
-            assert FULL in one.texts(), "now it is the one that waits"
+            assert two.session == session
 
     asyncio.run(visits())
 

@@ -61,13 +61,14 @@ def test_beside_others_it_is_ranked_by_its_words(library: Library, fill: Fill) -
 def test_how_far_it_is_stands_in_the_records(open_library: OpenLibrary, embedder: HashEmbedder) -> None:
     library = open_library()
     first, second = _store(library, "alpha", 5), _store(library, "beta", 2)
-    assert library.unembedded.count() == 2 and library.unembedded.missing() == 7
+    assert library.unembedded.count() == 2 and library.unembedded.share() == 0
     before = library.documents.version()
     _embed(library, embedder, 3)
     assert library.unembedded.standing() == {
         first.id: Standing(done=3, total=5),
         second.id: Standing(done=0, total=2),
     }
+    assert library.unembedded.share() == pytest.approx(3 / 7)
     library.unembedded.note("The server is down.")
     library.close()
     library = open_library()

@@ -18,9 +18,10 @@ def go(page: str) -> None:
     tab.page().wanted = page
 
 
-def name_run(run: str | None) -> None:
-    """Let the address name this run, or none; what it says already is not sent again."""
-    if run is None:
-        st.query_params.pop("run", None)
-    elif st.query_params.get("run") != run:
-        st.query_params["run"] = run
+def name(**shown: str | None) -> None:
+    """Let the address name these, or none; what it says already is not sent again."""
+    for what, id in shown.items():
+        if id is None:
+            st.query_params.pop(what, None)
+        elif st.query_params.get(what) != id:
+            st.query_params[what] = id

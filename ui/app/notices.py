@@ -1,4 +1,4 @@
-"""Notices above a page: a limit that is near, a session that was reset, files that were refused."""
+"""Notices above a page: a limit that is near, files that were refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import streamlit as st
 from crag.core.errors import CragError
 from crag.export.html.safe_text import markdown
 from crag.text.formats import count
-from ui.app import tab
 from ui.app.program import program
 from ui.components import script_context
 
@@ -30,39 +29,6 @@ def near(of: Collection[str]) -> None:
     for each in found:
         if each.setting in of and each.share >= NEAR:
             st.caption(markdown(f"{each.title}: {each.text}."))
-
-
-_PROTOCOLS = "Sec-Websocket-Protocol"
-"""Here a page that was open names the session that it had: "streamlit, …, the session"."""
-
-
-def note_reset() -> None:
-    """Called in every run of the script, first of all: only in the first one of a session does it look."""
-    if tab.page().returned is None:
-        named = [each.strip() for each in (st.context.headers.get(_PROTOCOLS) or "").split(",")]
-        tab.page().returned = len(named) > 2 and bool(named[2])
-
-
-def returned() -> bool:
-    """Whether this tab was open before its session: the server was restarted, or the tab was away for long."""
-    return bool(tab.page().returned)
-
-
-def show_reset() -> None:
-    """Says it, until a person has read it."""
-    if not returned() or tab.page().read:
-        return
-    with st.container(key="returned"):
-        st.info(
-            "**Your session was reset:** the server restarted, or the tab was inactive too long. Documents, runs, "
-            "labels and saved settings are safe. What only this tab had is lost: its own settings, keys and "
-            "conversation."
-        )
-        st.button("Close", key="close-returned", type="tertiary", on_click=_close_reset)
-
-
-def _close_reset() -> None:
-    tab.page().read = True
 
 
 _LOOK_EVERY = 3.0

@@ -10,9 +10,6 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from crag.text.formats import count
-from ui.app import tab
-from ui.app.program import program
 from ui.components import script_context
 
 HEADER = "x-crag-tab"
@@ -54,10 +51,6 @@ class OpenTabs:
         with self._lock:
             if tab in self._sessions:
                 self._sessions[tab] = session
-
-    def is_open(self, tab: str) -> bool:
-        with self._lock:
-            return tab in self._sessions
 
     def alive(self, session: str) -> bool:
         """Whether the session of this id is shown by a tab, or kept for one that may come back."""
@@ -101,59 +94,3 @@ class HeldUploads:
 
 uploads = HeldUploads()
 """Of this process."""
-
-
-_AGAIN = 5.0
-"""Seconds between two looks of a tab that waits."""
-
-
-class Tabs:
-    """Thread-safe. `is_open` says whether a tab is open."""
-
-    def __init__(self, is_open: Callable[[str], bool] = tabs.is_open) -> None:
-        self._is_open = is_open
-        self._workspaces: dict[str, str] = {}
-        self._lock = threading.Lock()
-
-    def enter(self, tab: str, workspace: str, most: int) -> int:
-        """Gives the tab a place in the workspace: 0, or how many others are there where it has none; `most` 0: it has.
-
-        A tab is in one workspace at a time.
-        """
-        with self._lock:
-            self._workspaces = {id: name for id, name in self._workspaces.items() if id != tab and self._is_open(id)}
-            others = sum(name == workspace for name in self._workspaces.values())
-            if most and others >= most:
-                return others
-            self._workspaces[tab] = workspace
-            return 0
-
-
-def crowded(workspace: str) -> int:
-    """0 where this tab has a place in the workspace, else how many others take all there are. Raises CragError."""
-    had = tab.page().place == workspace
-    most = 0 if had else program().engine.config.limits.library_sessions
-    others = _tabs().enter(current(), workspace, most)
-    if not others:
-        tab.page().place = workspace
-    return others
-
-
-def wait(workspace: str, others: int) -> None:
-    """In place of the page: says how many tabs there are, and looks again by itself."""
-    tab.page().place = ""
-
-    @st.fragment(run_every=_AGAIN)
-    def looking() -> None:
-        found = crowded(workspace)
-        if not found:
-            st.rerun()
-        st.markdown(f"**This workspace is open in too many tabs ({count(found or others, 'other tab')}).**")
-        st.markdown("Close one that you don't need, and this page opens by itself.")
-
-    looking()
-
-
-@st.cache_resource(show_spinner=False)
-def _tabs() -> Tabs:
-    return Tabs()

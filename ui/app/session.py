@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -14,13 +15,13 @@ from crag.core.config import AppConfig, Keys
 from crag.core.errors import CragError, NotFoundError
 from crag.core.events import Event
 from crag.core.filters import EVERY, Filter, Scope, narrow_filter, scope_of
-from crag.core.policy import to_web
 from crag.core.protocols import RunRequest
 from crag.core.sample import Sample
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Exchange
+from crag.export.html.safe_text import excerpt
 from crag.generation.conversation.history import EXCHANGES, leading_to
 from crag.pipeline.libraries import close_interrupted_runs
 from crag.pipeline.request import check_question
@@ -42,8 +43,8 @@ from ui.components.tab_state import is_kept
 
 _REMEMBERED = 64
 """Records of runs that the process keeps, those looked at last."""
-MOST_TURNS = 2000
-"""A conversation that is longer lists these, its latest; each turn takes half a kilobyte of the process's memory."""
+_TITLE = 120
+"""Characters that a conversation's first title takes of its question."""
 _LOOKED_BACK = 12
 """So many turns at most are looked through for such as a question may follow on."""
 
@@ -76,62 +77,57 @@ class Session(Presence):
 
     @property
     def turns(self) -> list[str]:
-        """The runs of this conversation, oldest first."""
-        return tab.runs().turns
+        """The runs of the conversation that is shown, oldest first, those under way last."""
+        selected = tab.runs().selected
+        if selected is None:
+            return []
+        talk = self.conversation_of(selected)
+        known = [*self.library.conversations.runs(talk), *self.under_way(talk)] if talk else []
+        return list(dict.fromkeys(known if selected in known else [*known, selected]))
+
+    def conversation_of(self, run: str) -> str:
+        """The id of a run's conversation; empty where it belongs to none. Raises StorageError."""
+        job = self.job(run)
+        return _fold(job).conversation if job is not None else self.library.conversations.of(run)
+
+    def under_way(self, conversation: str) -> list[str]:
+        """The runs of this conversation that this program is making."""
+        jobs: list[Any] = program().jobs.running("run", workspace=self.workspace)
+        return [job.id for job in jobs if _fold(job).conversation == conversation]
 
     def attach(self) -> str | None:
-        """The run that the address names; where it names none, the one of this tab.
+        """The run that the address names, or the last one of its conversation; where it names none, that of this tab.
 
-        Where a person went back or forward to an address without a run, none, as it was there.
+        Where a person went back or forward to an address without a run, none, as it was there. Raises NotFoundError
+        for a conversation that is not there.
         """
-        wanted: str | None = st.query_params.get("run")
-        if wanted is None and script_context.moved_in_history():
-            self.begin_conversation()
-        elif wanted is None:
+        wanted, talk = st.query_params.get("run"), st.query_params.get("conversation")
+        if wanted is None and talk is not None:
+            wanted = next(reversed([*self.library.conversations.runs(talk, 1), *self.under_way(talk)]), None)
+            if wanted is None:
+                self.select(None)
+                raise NotFoundError("The conversation in the address is not in this library.", "Ask a question below.")
+        elif wanted is None and not script_context.moved_in_history():
             wanted = tab.runs().selected
-        if wanted is not None and (wanted != tab.runs().selected or wanted not in self.turns):
-            self.visit(wanted)
-        navigation.name_run(wanted)
+        if wanted != tab.runs().selected:
+            tab.runs().selected, tab.runs().opened = wanted, None
+        self._name(wanted)
         return wanted
 
     def select(self, run: str | None) -> None:
-        """Show this run, and let the address name it: one step in the browser's history."""
+        """Show this run within its conversation; None: none, and the next question begins a new one.
+
+        The address names both: a step in the browser's history.
+        """
         tab.runs().selected, tab.runs().opened = run, None
-        navigation.name_run(run)
+        self._name(run)
 
-    def visit(self, run: str) -> None:
-        """Select a run within the conversation of this tab that holds it, else as the beginning of its own."""
-        if run not in self.turns:
-            self._continue(next((turns for turns in tab.runs().conversations if run in turns), [run]))
-        self.select(run)
+    def _name(self, run: str | None) -> None:
+        navigation.name(run=run, conversation=self.conversation_of(run) or None if run is not None else None)
 
-    def begin_conversation(self) -> None:
-        """Show no run; the next question follows on none."""
-        self._continue([])
-        self.select(None)
-
-    def _continue(self, turns: list[str]) -> None:
-        """Go on with this conversation. The one that is left is remembered, so that Back and Forward find it."""
-        others = [each for each in tab.runs().conversations if each is not turns]
-        if self.turns:
-            others.append(self.turns)
-        while sum(map(len, others)) > MOST_TURNS:
-            del others[0]
-        tab.runs().conversations, tab.runs().turns = others, turns
-
-    def _follow_on(self, run: str) -> None:
-        """Select a new run as the next turn; the oldest of very many is left to the history."""
-        self.turns.append(run)
-        del self.turns[:-MOST_TURNS]
-        tab.runs().asked = run
-        self.select(run)
-
-    def forget(self, run: str) -> None:
-        """Take a run out of its conversation; what is stored stays."""
-        for turns in (self.turns, *tab.runs().conversations):
-            if run in turns:
-                turns.remove(run)
-        if st.query_params.get("run") == run or tab.runs().selected == run:
+    def forget(self, runs: Collection[str]) -> None:
+        """Show none of these any more; what is stored stays."""
+        if st.query_params.get("run") in runs or tab.runs().selected in runs:
             self.select(None)
 
     def ask(self, question: str, *, standalone: str | None = None, again: Trace | None = None) -> None:
@@ -140,11 +136,32 @@ class Session(Presence):
         It follows on this conversation; asked `again`, on what that run followed on. `standalone`: see `Engine.ask`.
         Raises CragError if it can't even start.
         """
-        history = self.history(again) if tab.choices().follows else []
         settings = self.settings(self.strategy)
         settings = settings.changed(where=narrow_filter(settings.where, self.scope))
-        [run] = self.start(question, [(self.strategy, settings)], history, standalone)
-        self._follow_on(run)
+        self._follow_on(question, self.strategy, settings, self.history(again), standalone)
+
+    def ask_again(self, trace: Trace, settings: Settings) -> None:
+        """Ask that run's question once more by these settings, and select the new run.
+
+        Raises CragError if it can't even start.
+        """
+        meant = trace.meant if trace.context else None
+        self._follow_on(trace.question, trace.strategy, settings, self.history(trace), meant)
+
+    def _follow_on(
+        self, question: str, strategy: str, settings: Settings, history: Sequence[Exchange], standalone: str | None
+    ) -> None:
+        """Start a run as the next turn of the conversation that is shown, or of a new one, and select it."""
+        self.require("ask")
+        question, first = check_question(question), tab.runs().selected
+        talk = self.conversation_of(first) if first is not None else ""
+        if not talk:
+            known = self.library.runs.questions([first]) if first is not None else {}
+            title = excerpt(next(iter(known.values()), question), _TITLE)
+            talk = self.library.conversations.create(title or question, [*known])
+        [run] = self.start(question, [(strategy, settings)], history, standalone, talk)
+        tab.runs().asked = run
+        self.select(run)
 
     def history(self, again: Trace | None = None) -> list[Exchange]:
         """What a question may follow on: the latest exchanges of this conversation, or those before the run `again`.
@@ -154,8 +171,6 @@ class Session(Presence):
         if again is not None:
             after = again.context.after if again.context else ""
             return self._leading_to(after) if after else []
-        if len(self.turns) == 1:  # after a reload this is all that is known of a longer conversation
-            return self._leading_to(self.turns[0])
         found: list[Exchange] = []
         for run in reversed(self.turns[-_LOOKED_BACK:]):
             found = [*(self._leading_to(run)[-1:]), *found]
@@ -169,24 +184,15 @@ class Session(Presence):
         except CragError:  # deleted since
             return []
 
-    def search_web(self, trace: Trace, query: str) -> None:
-        """Ask that run's question again of the web alone, by its own settings and scope, with exactly this query.
-
-        Raises CragError if it can't even start.
-        """
-        settings = to_web(Settings.stored(trace.settings).settings, query)
-        meant = trace.meant if trace.context else None
-        [run] = self.start(trace.question, [(trace.strategy, settings)], self.history(trace), meant)
-        self._follow_on(run)
-
     def start(
         self,
         question: str,
         ways: Sequence[tuple[str, Settings]],
         history: Sequence[Exchange] = (),
         standalone: str | None = None,
+        conversation: str = "",
     ) -> list[str]:
-        """One run for each strategy with its settings, all at once; their ids, in order.
+        """One run for each strategy with its settings, all at once; their ids, in order. They join this conversation.
 
         Raises CragError if one can't even start; the others are stopped then. QuestionError before any for a question
         that is empty or too long: it stays in its box.
@@ -196,7 +202,7 @@ class Session(Presence):
         if standalone is not None:
             check_question(standalone)
         self.note_keys()
-        follows: dict[str, Any] = {"history": history, "standalone": standalone}
+        follows: dict[str, Any] = {"history": history, "standalone": standalone, "conversation": conversation}
         jobs = [self._start_run(question, strategy, {"settings": settings, **follows}) for strategy, settings in ways]
         runs = []
         for job in jobs:
@@ -224,10 +230,15 @@ class Session(Presence):
 
         def work(cancel: Any, emit: Any) -> None:
             request = RunRequest(question, strategy, workspace, cancel=cancel, allowed=job.ask, run_id=job.id, **given)
-            for event in engine.ask(request):
-                emit(event)
-            if engine.library(workspace).runs.number(job.id) is not None:
-                jobs.drop(lambda each: each is job)
+            library = engine.library(workspace)
+            try:
+                for event in engine.ask(request):
+                    emit(event)
+                if library.runs.number(job.id) is not None:
+                    jobs.drop(lambda each: each is job)
+            finally:
+                with suppress(CragError):  # a question that came to nothing leaves no title behind
+                    library.conversations.drop_empty(given["conversation"])
 
         job: Job[Event] = Job("run", question, work, workspace, who=self.visitor.person, id=secrets.token_hex(16))
         return jobs.begin(job)

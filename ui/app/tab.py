@@ -14,24 +14,27 @@ from ui.components.tab_state import LibraryState, tab_state
 
 @dataclass(slots=True)
 class RunsState(LibraryState):
-    """The conversations of a tab, and what it shows of them.
+    """What a tab shows of runs and their conversations.
 
-    `turns`: the runs of this conversation, oldest first; `conversations`: those of the others. `selected`: the run that
-    is shown; `opened`: what stands beside it, "cite:2" or "chunk:…"; `leaf`: its page, where another was turned to.
+    `selected`: the run that is shown; `opened`: what stands beside it, "cite:2" or "chunk:…"; `leaf`: its page, where
+    another was turned to. `past`: how many more conversations are listed; `managed`: the latest run of the one that is
+    to be renamed or deleted; `deleted`: what can be brought back, in
+    `ui.app.undo`.
     `scope`: what the next question is asked of. `asked`: the run asked last here. `more`: how many more turns are
     listed. `gone`: how many documents of the scope were deleted. `miss`: what became of the page or sentence that was
     missed last. `listed`: the upload whose results were seen. `why`: the chunk whose score is to be explained. `lines`:
     a run beside which the rail's lines were moved, and to where. `reset`: how often the sliders there were set back.
     """
 
-    turns: list[str] = field(default_factory=list)
-    conversations: list[list[str]] = field(default_factory=list)
     selected: str | None = None
     opened: str | None = None
     leaf: int | None = None
     scope: Scope = field(default_factory=Scope)
     asked: str | None = None
     more: int = 0
+    past: int = 0
+    managed: str = ""
+    deleted: list[str] = field(default_factory=list)
     gone: int = 0
     miss: Miss | None = None
     listed: str = ""
@@ -40,7 +43,7 @@ class RunsState(LibraryState):
     reset: int = 0
 
     def forget(self) -> None:
-        self.turns, self.conversations = [], []
+        self.past, self.managed, self.deleted = 0, "", []
         self.selected = self.opened = self.leaf = self.asked = self.lines = None
         self.scope, self.gone, self.miss, self.listed, self.why = Scope(), 0, None, "", ""
 
@@ -50,7 +53,7 @@ class ChoicesState:
     """How questions are asked from here.
 
     `changes`: settings that differ from a strategy's own, by strategy. `choices`: fields of the configuration that
-    differ; `chose_web`: whether a web, or none, was chosen. `follows`: whether questions follow on earlier ones.
+    differ; `chose_web`: whether a web, or none, was chosen.
     `own_keys`: by slot and server. `noted`: keys that stand in the audit log, and for whom. `saving_problem`: why
     choices are not saved.
     """
@@ -59,7 +62,6 @@ class ChoicesState:
     changes: dict[str, dict[str, Any]] = field(default_factory=dict)
     choices: dict[str, Any] = field(default_factory=dict)
     chose_web: bool = False
-    follows: bool = True
     own_keys: dict[tuple[str, str], SecretStr] = field(default_factory=dict)
     noted: set[tuple[str, str]] = field(default_factory=set)
     saving_problem: str = ""
@@ -69,17 +71,11 @@ class ChoicesState:
 class PageState:
     """What stands round the pages of a tab.
 
-    `wanted`: the page that a click led to. `place`: the workspace that the tab has a place in, kept as long as there is
-    the session. `returned`: whether the tab was open before its session, None until that is looked up; `read`: whether
-    that was read.
-    `shares`: how often something was shared, so that its form is empty then; `link`: the id and the token of the link
-    made last.
+    `wanted`: the page that a click led to. `shares`: how often something was shared, so that its form is empty then;
+    `link`: the id and the token of the link made last.
     """
 
     wanted: str = ""
-    place: str = ""
-    returned: bool | None = None
-    read: bool = False
     shares: int = 0
     link: tuple[str, str] | None = None
 

@@ -106,6 +106,6 @@ def open_run(
 def _open(session: Session, run_of: Callable[[int, str], str], key: str) -> None:
     cell = selected(key)
     if cell is not None and (run := run_of(*cell)):
-        session.visit(run)
+        session.select(run)
         navigation.go("ask")
         st.rerun()  # of the whole page, of which the table may be a part that runs alone

@@ -1,4 +1,4 @@
-"""Why a run ended as it did: a score, the run without some texts, another action; and where a page was lost."""
+"""Why a run ended as it did: a score, the run without some texts; and where a page was lost."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from crag.analysis.causes import (
     AnswerWithout,
     GradeExplanation,
     Occlusion,
-    OtherRun,
     answer_without,
     explain_grade,
-    nearest_other_run,
 )
 from crag.analysis.stages.miss import Fate, Miss, Wanted, explain_miss
-from crag.analysis.whatif.whatif import Move, Without, leave_out, smallest_moves
+from crag.analysis.whatif.whatif import Without, leave_out
 from crag.core.protocols import SetGrader
 from crag.core.trace import Trace
 from crag.export.html import elements as h
@@ -33,12 +31,8 @@ from crag.messages.explanations import (
     grade_sentences,
     miss_sentence,
     missing_sentence,
-    move_sentence,
-    moves_sentence,
-    other_run_sentence,
     other_text_sentence,
     part_text,
-    settings_sentence,
     untried_sentence,
     without_sentences,
 )
@@ -46,7 +40,7 @@ from crag.text.formats import format_score
 from ui.app import tab, tables
 from ui.app.program import program
 from ui.app.session import Session
-from ui.compare import run_columns, state
+from ui.compare import state
 from ui.components import problems
 from ui.components.drawing import draw
 
@@ -61,7 +55,7 @@ _LEGEND = (
 
 def button(session: Session, trace: Trace) -> None:
     """The button that opens the dialog; a click on a chunk's score opens it too."""
-    said = "What a score rests on, the run without some texts, and what would change the action."
+    said = "What a score rests on, and the run without some texts."
     pressed = st.button("Why…", key="why", help=said)
     if choose(tab.runs()) or pressed:
         st.dialog("Why this result?", width="large")(panel)(session, trace)
@@ -76,8 +70,8 @@ def choose(runs: tab.RunsState) -> bool:
 
 
 def panel(session: Session, trace: Trace) -> None:
-    """One of the three explanations at a time."""
-    views = {_SCORE: _score, "Without a text": _without, "Another action": _flip}
+    """One of the explanations at a time."""
+    views = {_SCORE: _score, "Without a text": _without}
     st.session_state.setdefault(_VIEW, _SCORE)
     chosen = st.segmented_control("Explain", list(views), required=True, key=_VIEW, label_visibility="collapsed")
     with problems.reported():
@@ -225,43 +219,6 @@ def _become(left: Without, answer: AnswerWithout) -> Html:
     chips = (chip(what.before), " → ", chip(what.action)) if what.changes_action else (chip(what.action),)
     listed = [h.li[each] for each in without_sentences(left, answer)]
     return h.div("cx")[h.div("change", role="status")[chips, h.ul[listed]]]
-
-
-# ---- another action ------------------------------------------------------------------------------------------------
-
-
-def _flip(session: Session, trace: Trace) -> None:
-    moves = smallest_moves(trace)
-    for move in moves:
-        _offer(session, trace, move)
-    other = nearest_other_run(session.library, trace, program().engine.embedder)
-    draw(h.div("cx")[h.p[moves_sentence(trace, moves)], h.p[other_run_sentence(other)]])
-    if other is not None:
-        _contrast(session, trace, other)
-
-
-def _offer(session: Session, trace: Trace, move: Move) -> None:
-    text, action = st.columns([5, 2], vertical_alignment="center")
-    text.markdown(markdown(move_sentence(move)))
-    with action:
-        state.try_button(session, trace, f"why-try-{move.threshold}", move.settings)
-
-
-def _contrast(session: Session, trace: Trace, other: OtherRun) -> None:
-    if said := settings_sentence(other):
-        st.caption(markdown(said))
-    st.table(
-        run_columns.summary(other.differences.figures, other.differences.names, whole=True),
-        border="horizontal",
-        hide_index=True,
-    )
-    with st.container(horizontal=True):
-        if st.button("Open that run", key="why-open"):
-            session.visit(other.trace.run_id)
-            st.rerun()
-        if st.button("Compare both", key="why-compare"):
-            state.compare(trace.run_id, other.trace.run_id)
-            st.rerun()
 
 
 _SHOWN = 5

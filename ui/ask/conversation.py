@@ -1,32 +1,32 @@
-"""What leads to a run: the strategy, what is asked, the history, earlier questions, and what a click means."""
+"""What leads to a run: the strategy, what is asked and of what, the turns round it, and what a click means."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from typing import Literal
 
 import streamlit as st
 
 from crag.core.errors import CragError, QuestionError
 from crag.core.filters import Scope
 from crag.core.metadata import tags_of
-from crag.core.protocols import OWN
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.export.html import elements as h
 from crag.export.html import words
-from crag.export.html.answer import SIGNS, state_chip
+from crag.export.html.answer import state_chip
 from crag.export.html.elements import Html
 from crag.export.html.safe_text import excerpt, markdown
-from crag.messages.answers import STATES, brief_text, origin_text, origin_word
-from crag.pipeline.libraries import close_interrupted_runs
+from crag.messages.answers import brief_text
 from crag.pipeline.request import check_question
-from crag.storage.runs import RunSummary
 from ui.access import workspaces
 from ui.app import notices, tab
 from ui.app.clicks import once
 from ui.app.program import program
-from ui.app.session import MOST_TURNS, REFUSALS, Session
+from ui.app.session import REFUSALS, Session
+from ui.ask import conversations
 from ui.components import forms, problems
 from ui.components.drawing import draw
 from ui.run import parts as run_parts
@@ -117,11 +117,6 @@ def _limit(session: Session, scope: Scope) -> None:
     session.limit(scope)
 
 
-_PAST = 30
-"""So many earlier questions are listed."""
-_WHOSE = "past-own"
-
-
 def entry(session: Session) -> None:
     """Where a question is typed; asking it selects its run."""
     if not session.may("ask"):
@@ -152,23 +147,21 @@ def follow(session: Session, picked: str) -> None:
     if presentation.follow(picked):
         return
     if kind == "run" and session.trace(rest):
-        session.visit(rest)
+        session.select(rest)
+    elif kind == "manage":
+        tab.runs().managed = rest
     elif kind in ("cite", "chunk"):
         session.open(picked)
     elif kind == "why":
         tab.runs().why = rest
     elif kind in ("keep", "verify") and (selected := session.attach()):
         saved_pages.follow(session, session.trace(selected), picked)
-    elif kind == "web" and (selected := session.attach()):
-        trace = session.trace(selected)
-        if trace.guidance is not None:
-            session.search_web(trace, trace.guidance.query)
     elif kind == "label" and (selected := session.attach()):
         run_parts.toggle(session, session.trace(selected), rest)
 
 
 def sidebar(session: Session) -> None:
-    """Strategy and history; before the first document, only whose library this is."""
+    """Strategy and conversations; before the first document, only whose library this is."""
     with st.sidebar:
         if not session.library.documents.count() and not session.library.runs.latest(1):
             workspaces.show_key_notice(program().config)
@@ -183,67 +176,22 @@ def sidebar(session: Session) -> None:
             listed = markdown(", ".join(words.describe_settings(changes)))
             st.caption(f"With your {words.count(len(changes), 'setting')}: {listed}.")
             st.button("Reset to defaults", key="strategy-reset", on_click=session.reset, args=(chosen,))
-        _follow_ups()
-        st.button("New conversation", key="new", width="stretch", on_click=session.begin_conversation)
+        st.button("New conversation", key="new", width="stretch", on_click=session.select, args=(None,))
         workspaces.show_key_notice(program().config)
         with problems.reported():
-            _history(session)
-
-
-def _whose(listed: Sequence[RunSummary]) -> None:
-    """Which runs the history lists, once programs have asked here too."""
-    if st.session_state.get(_WHOSE) or any(run.via not in OWN for run in listed):
-        st.toggle(
-            "Only questions asked in this app",
-            key=_WHOSE,
-            persist_state="session",
-            help="Hides questions that came from agents and other programs.",
-        )
-
-
-def _history(session: Session) -> None:
-    """What was asked before, the question on the page marked; a click opens it. Raises CragError."""
-    close_interrupted_runs(session.library)
-    runs = session.library.runs.latest(_PAST, own=bool(st.session_state.get(_WHOSE)))
-    _whose(runs)
-    more = "+" if len(runs) == _PAST else ""
-    lead = h.p("small", id="past")[f"Past questions ({len(runs)}{more})"]
-    asked = [_asked(run, run.run_id == tab.runs().selected) for run in runs]
-    draw(h.div("cx")[lead, h.ul("past", aria_labelledby="past")[asked]] if runs else None)
-
-
-def _asked(run: RunSummary, here: bool) -> Html:
-    sign = SIGNS.get(run.outcome, "·")
-    parts = (STATES[run.outcome], run.strategy, words.ago(run.started_at), origin_text(run.via))
-    button = h.button(
-        data_pick=f"run:{run.run_id}", title=", ".join(filter(None, parts)), aria_current="true" if here else None
-    )
-    via = (word := origin_word(run.via)) and (" ", h.span("tag")[word])
-    asked = h.span("asked")[h.span("sign quiet", aria_hidden="true")[sign], " ", excerpt(run.question, 60)]
-    return h.li[button[asked, via]]
-
-
-def _follow_ups() -> None:
-    """Whether the next questions may take over from earlier ones; remembered in this session."""
-    tab.choices().follows = st.toggle(
-        "Use the conversation for follow-ups",
-        value=tab.choices().follows,
-        key="follow-ups",
-        help="“And in 2018?” is asked together with the questions it follows on; these are shown below yours. "
-        "Off: each question is asked exactly as you type it.",
-    )
+            conversations.show(session)
 
 
 def rewording(session: Session, trace: Trace) -> None:
-    """For a follow-up that something else was asked in place of: asking it in one's own words, or as typed."""
-    if not trace.standalone or not trace.finished:
+    """Asking in one's own words what failed, was stopped, or was asked in another form; and a follow-up as typed."""
+    if not trace.finished or not (session.may("ask") and (trace.standalone or trace.failure or trace.cancelled)):
         return
     with st.container(key="rewording", horizontal=True, gap="small"):
         with st.popover("Edit the question", type="tertiary"):
-            worded = st.text_area("Asked as", value=trace.standalone, key=f"worded-{trace.run_id}")
+            worded = st.text_area("Asked as", value=trace.meant, key=f"worded-{trace.run_id}")
             if st.button("Ask", key="worded-ask", type="primary"):
                 _ask_in_its_place(session, trace, worded)
-        if st.button("Ask it as typed", key="as-it-stands", type="tertiary"):
+        if trace.standalone and st.button("Ask it as typed", key="as-it-stands", type="tertiary"):
             _ask_in_its_place(session, trace, trace.question)
 
 
@@ -257,33 +205,17 @@ _NEAR, _MORE = 6, 50
 """Turns shown before and after the selected one, and how many more each click adds."""
 
 
-def before(session: Session, run: str) -> None:
-    """The turns before the selected one, oldest first, and a button for still earlier ones."""
-    turns = session.turns[: session.turns.index(run)]
-    shown = turns[max(0, len(turns) - _shown()) :]
-    if hidden := len(turns) - len(shown):
-        _further("earlier", hidden)
-    elif len(session.turns) == MOST_TURNS:
-        st.caption(f"The latest {MOST_TURNS:,} turns of this conversation. Those before them are in the history.")
-    _draw(session, shown)
-
-
-def after(session: Session, run: str) -> None:
-    """The same of those after it."""
-    turns = session.turns[session.turns.index(run) + 1 :]
-    shown = turns[: _shown()]
-    _draw(session, shown)
-    if hidden := len(turns) - len(shown):
-        _further("later", hidden)
-
-
-def _shown() -> int:
-    return _NEAR + tab.runs().more
-
-
-def _further(which: str, hidden: int) -> None:
-    label = f"Show {which} turns ({words.count(hidden, 'more', '')})"
-    st.button(label, key=f"turns-{which}", type="tertiary", on_click=once(_widen))
+def around(session: Session, turns: Sequence[str], which: Literal["earlier", "later"]) -> None:
+    """The turns on one side of the selected one, oldest first, and a button for those still further from it."""
+    shown = _NEAR + tab.runs().more
+    near = turns[-shown:] if which == "earlier" else turns[:shown]
+    if which == "later":
+        _draw(session, near)
+    if more := len(turns) - len(near):
+        label = f"Show {which} turns ({words.count(more, 'more', '')})"
+        st.button(label, key=f"turns-{which}", type="tertiary", on_click=once(_widen))
+    if which == "earlier":
+        _draw(session, near)
 
 
 def _widen() -> None:
@@ -293,10 +225,8 @@ def _widen() -> None:
 def _draw(session: Session, turns: Sequence[str]) -> None:
     drawn = []
     for run in turns:
-        try:
+        with suppress(CragError):  # deleted meanwhile, or of another version
             drawn.append(_turn(session.trace(run)))
-        except CragError:
-            session.forget(run)
     if drawn:
         draw(h.div("cx")[h.div("turns")[drawn]])
 

@@ -1,11 +1,9 @@
-"""What of a run, and of its whole conversation, is taken along: copied as Markdown, or as files."""
+"""What of a run, and of its whole conversation, is taken along as files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-
-import streamlit as st
 
 from crag.core.events import events_to_jsonl
 from crag.core.trace import Trace
@@ -26,8 +24,6 @@ def offer(session: Session, trace: Trace, stale: marks.Stale) -> None:
     conversation too.
     """
     run = trace.run_id
-    st.caption("Copy as Markdown, with sources as footnotes:")
-    st.code(markdown.turn(trace), language=None, height=140, wrap_lines=True)
 
     def page() -> str:
         now = session.trace(run)
@@ -46,12 +42,12 @@ def offer(session: Session, trace: Trace, stale: marks.Stale) -> None:
         "application/x-ndjson",
         key="export-json",
     )
-    if len(session.turns) > 1:
-        _conversation(session)
+    if len(turns := session.turns) > 1:
+        _conversation(session, turns)
 
 
-def _conversation(session: Session) -> None:
-    turns = list(session.turns)  # the files are made outside of the script, where no session is
+def _conversation(session: Session, turns: Sequence[str]) -> None:
+    """The files are made outside of the script, where no session is."""
 
     def page() -> str:
         shown = (_turn(session, trace) for trace in _traces(session, turns))

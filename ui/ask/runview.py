@@ -13,8 +13,7 @@ from crag.core.errors import NotFoundError
 from crag.core.events import Event
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action
-from crag.export.html import marks, words
+from crag.export.html import marks
 from crag.export.html.marks import SavedPages
 from crag.export.html.passage import View
 from crag.export.html.safe_text import markdown
@@ -23,7 +22,7 @@ from crag.runtime.jobs import Job
 from ui.app import clicks, fragments, tab
 from ui.app.program import program
 from ui.app.session import Session
-from ui.ask import causes, conversation, files, sliders
+from ui.ask import causes, conversation, conversations, files, refusal, sliders
 from ui.compare import state
 from ui.components import problems
 from ui.components.drawing import draw
@@ -54,8 +53,7 @@ class _Shown:
             saved=self.saved,
             explains=not self.running,
         )
-        number = _cited(self.opened)
-        return RunParts(trace=self.trace, view=view, opened=number, web_on=self.web_on, announced=self.asked)
+        return RunParts(trace=self.trace, view=view, opened=_cited(self.opened), announced=self.asked)
 
 
 def show(session: Session, run: str) -> None:
@@ -78,9 +76,11 @@ def show(session: Session, run: str) -> None:
         left, right = st.columns([5, 7], gap="large")
     with left, st.container(key="answer-side"):
         with st.container(key="talk"):
-            conversation.before(session, run)
+            turns = session.turns
+            here = turns.index(run)
+            conversation.around(session, turns[:here], "earlier")
             said = st.container()
-            conversation.after(session, run)
+            conversation.around(session, turns[here + 1 :], "later")
         conversation.entry(session)
     with right:
         if job is not None and running:
@@ -96,7 +96,7 @@ def _tell_of_none(session: Session, run: str) -> None:
         said, remedy = "This run is in progress on another server.", "Reload the page to see how it ended."
     else:
         said, remedy = "The run in the address is not in this library.", "Ask a question below."
-        session.forget(run)
+        session.forget([run])
     problems.show(NotFoundError(said, remedy))
     conversation.entry(session)
 
@@ -137,7 +137,9 @@ def _over(session: Session, run: str, shown: _Shown, said: DeltaGenerator) -> No
     with said:
         parts.draw("question")
         conversation.rewording(session, trace)
-        parts.draw("answer", "help", "sources")
+        parts.draw("answer", "help")
+        refusal.actions(session, trace, web_on=shown.web_on)
+        parts.draw("sources")
         draw(marks.stale_note(trace, shown.stale))
         _tools(session, run, trace, shown.stale)
     _tuned(session, run, shown)
@@ -184,8 +186,6 @@ def _tools(session: Session, run: str, trace: Trace, stale: marks.Stale) -> None
     """Files of this run, and asking it again."""
     asks = session.may("ask")
     with st.container(horizontal=True):
-        if asks and (trace.failure or trace.cancelled):
-            _again(session, trace)
         if asks and trace.handed_over:
             _answered_here(session, trace)
         clicks.button(
@@ -197,8 +197,6 @@ def _tools(session: Session, run: str, trace: Trace, stale: marks.Stale) -> None
             help=f"Asks this question in two to four ways at once, side by side{_of_library(trace)}.",
         )
         clicks.button("Present", "present-this", presentation.enter, help="Shows this run step by step, full screen.")
-        if asks and trace.action is not None and not trace.failure and not trace.elsewhere:
-            _as_if(session, trace)
         if trace.rounds:
             causes.button(session, trace)
         if trace.rounds and not trace.elsewhere:
@@ -206,8 +204,8 @@ def _tools(session: Session, run: str, trace: Trace, stale: marks.Stale) -> None
         with st.popover("Export"):
             files.offer(session, trace, stale)
         if session.may("edit"):
-            said = "This question and its record leave the history permanently."
-            clicks.confirm("Delete", said, "delete-run", _delete, session, run)
+            said = "Deletes this question and its record. It can be undone for half a minute."
+            clicks.button("Delete", "delete-run", conversations.delete_run, session, run, help=said)
 
 
 def _of_library(trace: Trace) -> str:
@@ -222,32 +220,3 @@ def _answered_here(session: Session, trace: Trace) -> None:
         with problems.reported():
             session.ask(trace.question, standalone=trace.standalone or None, again=trace)
             st.rerun()
-
-
-def _as_if(session: Session, trace: Trace) -> None:
-    """One click to the run's twin that acts on another action."""
-    with st.popover("What if…", help="What if another action had been chosen?"):
-        st.caption("Asks again as if the scores had led to another action, and shows both runs side by side.")
-        with st.container(horizontal=True):
-            for action in Action:
-                label = f"{words.ICONS[action]} {action}"
-                if action is not trace.action and st.button(label, key=f"as-if-{action}"):
-                    with problems.reported():
-                        state.compare_changed(session, trace, forced=action)
-                        st.rerun()
-
-
-@clicks.requires("edit")
-def _delete(session: Session, run: str) -> None:
-    session.library.runs.delete(run)
-    session.note("delete", "run", run)
-    session.forget(run)
-
-
-def _again(session: Session, trace: Trace) -> None:
-    with st.popover("Edit and ask again"):
-        asked = st.text_area("Question", value=trace.question, key="edit-question")
-        if st.button("Ask", key="edit-ask", type="primary"):
-            with problems.reported():
-                session.ask(asked)
-                st.rerun()

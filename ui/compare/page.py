@@ -111,20 +111,6 @@ def _started(session: Session, asked: str, ways: list[Way]) -> list[str]:
     return session.start(asked, made)
 
 
-def questions(session: Session) -> None:
-    """Before the first comparison: the sample's questions, each a click away."""
-    sample = session.sample()
-    if sample is None:
-        return
-    st.caption("Questions to try on the sample:")
-    for number, each in enumerate(sample.questions):
-        st.button(markdown(each.question), key=f"compare-try-{number}", on_click=_take, args=(each.question,))
-
-
-def _take(question: str) -> None:
-    st.session_state[QUESTION] = question
-
-
 _BESIDE = 2
 """Up to so many lanes are wide enough to hold a page's image; of more, it stands above them."""
 _WIDE = 990
@@ -138,7 +124,7 @@ def follow(session: Session, picked: str) -> None:
     """Do what a click asked for. Raises CragError."""
     kind, _, rest = picked.partition(":")
     if kind == "open" and rest in state.compared_runs():
-        session.visit(rest)
+        session.select(rest)
         navigation.go("ask")
         st.rerun()
     run, _, what = rest.partition(":")
@@ -236,7 +222,6 @@ def _first(session: Session) -> None:
     else:
         guide.empty(session, said)
         form(session)
-        questions(session)
     tour.panel(session)
 
 

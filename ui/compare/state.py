@@ -115,18 +115,12 @@ def prepare(trace: Trace) -> None:
     navigation.go("compare")
 
 
-def compare_changed(session: Session, trace: Trace, **changes: object) -> None:
-    """The run beside another one of the same settings but for these changes. Raises CragError."""
-    settings = Settings.stored(trace.settings).settings.changed(**changes)
-    [other] = session.start(trace.meant, [(trace.strategy, settings)])
-    compare(trace.run_id, other)
-
-
 def try_button(session: Session, trace: Trace, key: str, changes: Mapping[str, Any]) -> None:
     """A button, for who may ask, that compares a run with another of changed settings. Raises CragError."""
     said = "Asks again with this change, and shows both runs side by side."
     if session.may("ask") and st.button("Try it in Compare", key=key, help=said):
-        compare_changed(session, trace, **changes)
+        settings = Settings.stored(trace.settings).settings.changed(**changes)
+        compare(trace.run_id, *session.start(trace.meant, [(trace.strategy, settings)]))
         st.rerun()
 
 

@@ -53,7 +53,7 @@ def _times(gap: Gap) -> str:
 
 
 def _open(session: Session, run: str) -> None:
-    session.visit(run)
+    session.select(run)
     navigation.go("ask")
 
 

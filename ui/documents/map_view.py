@@ -283,5 +283,5 @@ def _list(ids: Sequence[str]) -> None:
 
 
 def _open(session: Session, run: str) -> None:
-    session.visit(run)
+    session.select(run)
     navigation.go("ask")

@@ -176,10 +176,8 @@ def drop_zone(session: Session) -> None:
         if not guide.stuck(session):  # where it is, the page says it
             st.caption(REFUSALS["edit"])
         return
-    if "drop" not in state().turns:
-        # A tab that came back still shows the files of its lost session: a new place for files shows none.
-        state().turns["drop"] = secrets.randbelow(10**9) if notices.returned() else 0
-    turn = state().turns["drop"]
+    # A tab that came back still shows the files of its lost session: a place of this session's own shows none.
+    turn = state().turns.setdefault("drop", secrets.randbelow(10**9))
     with problems.reported():
         most = min(program().config.limits.max_file_mb, int(st.get_option("server.maxUploadSize")))
         if said := embedding_sentence(session.resolve_providers()):

@@ -24,17 +24,15 @@ Part = Literal["question", "answer", "help", "sources", "path", "action", "chunk
 class RunParts:
     """The parts of a run under a view.
 
-    `opened`: the number of the citation whose source is open. `web_on`: whether a web provider is on. Where several
-    runs stand on a page, `scope` names this one, so that a click tells whose citation it was. `announced`: screen
-    readers hear how it ends. `alone`: sentences of the answer that no other run says; `notes` on its sources, by
-    number.
+    `opened`: the number of the citation whose source is open. Where several runs stand on a page, `scope` names this
+    one, so that a click tells whose citation it was. `announced`: screen readers hear how it ends. `alone`: sentences
+    of the answer that no other run says; `notes` on its sources, by number.
     """
 
     trace: Trace
     view: View
     opened: int | None = None
     scope: str = ""
-    web_on: bool = False
     announced: bool = False
     alone: Sequence[tuple[int, int]] = ()
     notes: Mapping[int, str] | None = None
@@ -53,7 +51,7 @@ class RunParts:
             case "answer":
                 return answer.answer(trace, self.alone)
             case "help":
-                return guidance.panel(trace, web=self.web_on)
+                return guidance.panel(trace)
             case "sources":
                 return answer.sources(trace, self.opened, self.notes, self.view.saved)
             case "path":

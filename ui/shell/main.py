@@ -23,7 +23,6 @@ FRONT = ("ask", "documents", "tune")
 def draw() -> None:
     """The page that this visitor wants, in the app's style."""
     st.set_page_config(page_title="CRAG Explorer", page_icon=str(drawing.ASSETS / "icon.svg"), layout="wide")
-    notices.note_reset()
     open_tabs.tabs.note()
     drawing.apply_style()
     st.logo(str(drawing.ASSETS / "wordmark.svg"), icon_image=str(drawing.ASSETS / "icon.svg"), size="large")
@@ -44,10 +43,8 @@ def draw() -> None:
         )
     if not isinstance(arrived, CragError) and arrived.link is not None:
         del pages["settings"]  # a reader asks nothing that could be set
-    others = 0 if isinstance(arrived, CragError) else open_tabs.crowded(arrived.workspace)
-    hidden = isinstance(out, CragError) or others
     grouped = {"": [pages[name] for name in FRONT], "More": [each for name, each in pages.items() if name not in FRONT]}
-    page = st.navigation(grouped, position="hidden" if hidden else "top")
+    page = st.navigation(grouped, position="hidden" if isinstance(out, CragError) else "top")
     if isinstance(out, CragError):
         signin.show(out)
         return
@@ -58,10 +55,6 @@ def draw() -> None:
         signin.menu(there)
     workspace_menu.show(arrived)
     notices.show_messages()
-    if not isinstance(arrived, CragError) and others:
-        open_tabs.wait(arrived.workspace, others)
-        return
-    notices.show_reset()
     with problems.reported():
         page.run()
 

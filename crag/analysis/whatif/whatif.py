@@ -13,6 +13,7 @@ from typing import Literal
 from crag.analysis.whatif.entries import Documents, Entry, Missing, Unknown, Web
 from crag.analysis.whatif.replay_plan import Plan, Planner, facts_of
 from crag.core.errors import NotFoundError
+from crag.core.policy import uses_documents
 from crag.core.protocols import SetGrader
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
@@ -250,6 +251,13 @@ def smallest_moves(trace: Trace) -> tuple[Move, ...]:
     thresholds: tuple[Threshold, ...] = ("both",) if settings.binary else ("upper", "lower")
     moves = filter(None, (_smallest(planner, trace, settings, each) for each in thresholds))
     return tuple(sorted(moves, key=lambda move: abs(move.after - move.before)))
+
+
+def relaxing_moves(trace: Trace) -> tuple[Move, ...]:
+    """Of `smallest_moves` those by which a run that did without the library's chunks answers from them."""
+    settings = trace.run_settings
+    moves = () if uses_documents(trace.action, settings) else smallest_moves(trace)
+    return tuple(each for each in moves if each.after < each.before and uses_documents(each.decision.action, settings))
 
 
 def _smallest(planner: Planner, trace: Trace, settings: Settings, threshold: Threshold) -> Move | None:

@@ -18,6 +18,7 @@ from crag.export.html.safe_text import excerpt, site
 from crag.messages.answers import lacking_sentence
 from crag.messages.wording import (
     FITS,
+    embedded_sentence,
     injection_reason,
     injection_text,
     kept_reason,
@@ -48,8 +49,8 @@ def chunks(trace: Trace, view: View) -> Html:
         _words(strips, view),
         _again(trace, here, [number for number, _ in groups]),
     ]
-    if lacking := lacking_sentence(trace):
-        heading = h.fragment(heading, h.p("small")[lacking])
+    for said in filter(None, (lacking_sentence(trace), embedded_sentence(trace))):
+        heading = h.fragment(heading, h.p("small")[said])
     if not groups:
         return h.div("cx")[heading, h.p["Nothing was found."]]
     cards = [

@@ -23,7 +23,7 @@ from crag.integrations.http.models import strategies, unknown
 from crag.integrations.http.problems import Problem
 from crag.integrations.http.serving import CurrentCall, GuardedRoute, RequestModel
 from crag.messages.answers import brief_text, conflict_sentences, fault_of, state_text
-from crag.messages.wording import failure_sentence, remark_sentences
+from crag.messages.wording import embedded_sentence, failure_sentence, remark_sentences
 
 _MOST_READ = 20_000
 """Characters of an earlier answer that are looked at."""
@@ -295,6 +295,7 @@ def finish_of(trace: Trace, ending: Ending) -> FinishReason:
 
 def _warnings(trace: Trace) -> list[str]:
     said = [f"{failure_sentence(each, name_in_sentence)} {each.remedy}" for each in trace.failures if not each.fatal]
+    said += filter(None, [embedded_sentence(trace)])
     if answer := trace.answer:
         said += [*remark_sentences(answer), *conflict_sentences(answer)]
         said += [f"{state_text(trace)}."] if answer.state == "check" else []

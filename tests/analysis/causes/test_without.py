@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from crag.analysis.causes import AnswerWithout, answer_without, nearest_other_run
+from crag.analysis.causes import AnswerWithout, answer_without
 from crag.analysis.whatif.whatif import Without, leave_out, redecide, smallest_moves
 from crag.core.errors import NotFoundError
 from crag.core.protocols import RunRequest
@@ -14,7 +14,7 @@ from crag.core.strategies import STRATEGIES, strategy
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine
-from crag.messages.explanations import moves_sentence, settings_sentence, without_sentences
+from crag.messages.explanations import moves_sentence, without_sentences
 from crag.testing.fakes import FixedRetriever, chunk_of
 from tests.support.paths import BAD, GOOD, SOSO, Case
 from tests.support.small_library import TEXTS
@@ -100,22 +100,3 @@ def test_no_threshold_changes_a_forced_action_or_plain_rag() -> None:
     plain = Case("plain-rag", [GOOD]).trace
     assert smallest_moves(forced) == smallest_moves(plain) == ()
     assert "forced" in moves_sentence(forced, ()) and "no action" in moves_sentence(plain, ())
-
-
-def test_the_nearest_run_that_ended_otherwise_has_the_nearest_question(engine: Engine) -> None:
-    library = engine.library()
-    alike = engine.trace(RunRequest("Which hiring days were handled on average in 2018?", "paper"))
-    far = engine.trace(RunRequest("Who flew the airplane?", "paper"))
-    other = strategy("paper").settings.changed(upper=0.0, lower=0.0)
-    mine = engine.trace(RunRequest(ASKED, "paper", settings=other))
-    assert mine.action is Action.CORRECT and Action.CORRECT not in (alike.action, far.action)
-    found = nearest_other_run(library, mine, engine.embedder)
-    assert found is not None and found.trace.run_id == alike.run_id and 0.7 < found.closeness < 1
-    assert found.settings == {"upper": (0.0, 0.76), "lower": (0.0, 0.07)}
-    assert any(figure.name == "action" and figure.differs for figure in found.differences.figures)
-    assert "Settings that differ" in settings_sentence(found)
-    again = engine.trace(RunRequest(ASKED, "paper"))
-    same = nearest_other_run(library, mine, engine.embedder)
-    assert same is not None and same.trace.run_id == again.run_id and same.closeness == 1
-    library.runs.delete(again.run_id), library.runs.delete(alike.run_id), library.runs.delete(far.run_id)
-    assert nearest_other_run(library, mine, engine.embedder) is None

@@ -1,7 +1,7 @@
 // Hears clicks on anything drawn with data-pick and tells the script which one; keeps opened details open and the
 // keyboard's place when the drawing is renewed; brings a freshly opened view to the eye; keeps the browser's history to
-// what a person did; announces how a run ended. It reads nothing else. Where several runs stand on a page, data-scope
-// around each tells whose element it is.
+// what a person did; announces how a run ended; leads to the question box by a key. It reads nothing else. Where several
+// runs stand on a page, data-scope around each tells whose element it is.
 //
 // No click is lost: it is sent until the script says that it heard it, and a press and its release make one where the
 // drawing was renewed between them. What this file does on its own, it does once for each loaded page.
@@ -60,14 +60,15 @@ const follow = () => {
 };
 const onKey = (event) => {
   touched = Date.now();
+  const wanted = event.ctrlKey || event.metaKey ? event.key === "k" : event.key === "/" && !event.altKey;
+  const box = wanted && !closest(event, "input, textarea, [contenteditable], [role=dialog]") && document.querySelector(BOX);
+  if (box) event.preventDefault(), box.focus();
   // Who asks with the keyboard goes on in the question box. The page is redrawn meanwhile, with another box.
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing && closest(event, ASKS)) {
     held = { around: "", where: BOX, turn: 0 };
   }
   const close = event.key === "Escape" && closest(event, VIEW) && document.querySelector(".st-key-page-close button");
-  if (!close) return;
-  event.preventDefault();
-  close.click();
+  if (close) event.preventDefault(), close.click();
 };
 
 // The browser makes no click where the element pressed was replaced, or moved from under the pointer, before the release.
