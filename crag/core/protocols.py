@@ -320,8 +320,13 @@ class RunRequest:
 
     @property
     def effective_settings(self) -> Settings:
-        """The settings of the run. Raises SettingsError for a strategy or a setting that does not exist."""
-        return strategy(self.strategy).settings.under(self.settings)
+        """The settings of the run. Raises SettingsError for a setting that does not exist, and for such a strategy
+        unless the settings name all: those of a stored run outlive its strategy.
+        """
+        given = self.settings
+        if isinstance(given, Settings) and given.model_fields_set >= Settings.model_fields.keys():
+            return given
+        return strategy(self.strategy).settings.under(given)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ OWN_TAB = {
         "ui/settings/choices.py": ["_forget", "_use"],
         "ui/settings/controls.py": ["_forget", "_took"],
         "ui/settings/models.py": ["session.unchoose"],
-        "ui/settings/servers.py": ["_ask_for_list", "_running.clear", "controls.use"],
+        "ui/settings/servers.py": ["_ask_for_list", "_look_again", "_use_server", "controls.use"],
         "ui/signin/page.py": ["signed_in.leave"],
         "ui/tune/page.py": ["sliders.move"],
         "ui/tune/sliders.py": ["move"],
@@ -137,7 +137,9 @@ def callbacks() -> dict[str, bool]:
         known = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
         for work in filter(None, map(callback, ast.walk(tree))):
             said = re.sub(r"^(?:clicks\.)?once\((\w+)\)$", r"\1", ast.unparse(work))
-            of = known.get(said)
+            module, _, function = said.rpartition(".")
+            other = path.with_name(f"{module}.py")
+            of = known.get(said) or (dict(functions(tree_of(other))).get(function) if other.is_file() else None)
             found[f"{name}: {said}"] = said in ("stop", "clicks.stop", "clicks.answer") or (of is not None and asks(of))
     return found
 

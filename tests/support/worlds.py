@@ -179,6 +179,8 @@ def some(draw: random.Random) -> tuple[Action, ...]:
 
 
 FIELDS: dict[str, Any] = {
+    "answer_tokens": lambda draw: draw.choice([16, 700]),
+    "temperature": lambda draw: draw.choice([0.0, 1.0]),
     "k": lambda draw: draw.choice([1, 2, 3, 5, 10, 12]),
     "lookup_reach": lambda draw: draw.choice([0, 40]),
     "overview": lambda draw: draw.random() < 0.5,
