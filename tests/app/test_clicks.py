@@ -59,7 +59,7 @@ OWN_TAB = {
         "ui/settings/choices.py": ["_forget", "_use"],
         "ui/settings/controls.py": ["_forget", "_took"],
         "ui/settings/models.py": ["session.unchoose"],
-        "ui/settings/servers.py": ["_ask_for_list", "_look_again", "_use_server", "controls.use"],
+        "ui/settings/servers.py": ["_ask_for_list", "_look_again", "_use_server"],
         "ui/signin/page.py": ["signed_in.leave"],
         "ui/tune/page.py": ["sliders.move"],
         "ui/tune/sliders.py": ["move"],

@@ -1,15 +1,14 @@
 """MTRAG and EnterpriseRAG-Bench in small, made up in the form of their files: what is read, and what is measured."""
 
 import bz2
-import gzip
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from benchmarks.field import filings, texts, web_pages
-from benchmarks.field.bodies import CONTEXTS, ELSER, REWRITTEN, TASKS, mtrag
+from benchmarks.field.bodies import ELSER, REWRITTEN, TASKS, mtrag
 from benchmarks.field.kept import Kept
 from crag.core.types import Exchange
 
@@ -68,22 +67,6 @@ def write_web(folder: Path) -> None:
     (folder / web_pages.SAMPLE).write_bytes(bz2.compress(json.dumps(row).encode()))
 
 
-def write_enterprise(folder: Path) -> None:
-    """Two questions, one with a gold text that no text here is, and the texts as the run's contexts hold them."""
-    blocks = [
-        f"[document {at} | source=slack | title=T {at} | id=dsid_{at}]\n{text}"
-        for at, text in ((1, BRIDGE), (2, BREAD))
-    ]
-    (folder / CONTEXTS).parent.mkdir(parents=True)
-    with gzip.open(folder / CONTEXTS, "wt", encoding="utf-8") as file:
-        file.write(json.dumps({"question_id": "q1", "context": "\n\n=====\n\n".join(blocks)}) + "\n")
-    questions = [
-        {"question_id": "q1", "question_type": "basic", "question": BUILT, "expected_doc_ids": ["dsid_1", "dsid_9"]},
-        {"question_id": "q2", "question_type": "info_not_found", "question": "Why?", "expected_doc_ids": []},
-    ]
-    (folder / "questions.jsonl").write_text("\n".join(map(json.dumps, questions)), encoding="utf-8")
-
-
 def test_the_latest_mark_says_whether_a_text_is_relevant(tmp_path: Path) -> None:
     write_mtrag(tmp_path)
     body = mtrag(tmp_path, 0)
@@ -107,33 +90,6 @@ def test_a_line_that_a_kill_cut_short_is_measured_again(tmp_path: Path) -> None:
     again = Kept(path)
     assert again.get("a", lambda: 9) == 1 and again.get("b", lambda: 3) == 3
     assert Kept(path).get("b", lambda: 9) == 3
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "write", "row"),
-    [
-        ("mtrag", write_mtrag, "| as asked: CRAG Explorer | 1.00 (1.00–1.00) | 1.00 "),
-        ("enterprise", write_enterprise, "| as asked: CRAG Explorer | 0.61 "),
-    ],
-)
-def test_a_stopped_command_goes_on_and_says_the_same(
-    name: str,
-    write: Callable[[Path], None],
-    row: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    write(tmp_path / "data")
-    options = ["--body", name, "--data", str(tmp_path / "data"), "--cache", str(tmp_path), "--out", str(tmp_path)]
-    monkeypatch.setattr("sys.argv", ["texts", *options])
-    assert texts.main() == 0
-    page = capsys.readouterr().out
-    assert row in page
-    assert texts.main() == 0
-    again = capsys.readouterr()
-    assert again.out == page and "added" not in again.err
 
 
 # FinanceBench beside published answers: what is counted where one has what the other missed
