@@ -9,7 +9,7 @@ from crag.generation.citations import MARK
 
 _TEMPLATE = re.compile(r"<\|[^|<>\n]{1,40}\|>")
 """A token of a chat's template that a server let through."""
-_ROLE = re.compile(r"\s*(?:assistant|model)\s*(?::|\n)\s*", re.IGNORECASE)
+_ROLE = re.compile(r"\A\s*+(?:assistant|model)[^\S\n]*+(?::|\n)\s*+", re.IGNORECASE)
 _MORE = r"(?:\s[^<>\n]{0,200})?/?>"
 """The attributes and the end of a tag."""
 _BREAK = re.compile(rf"</?(?:p|div|br|ul|ol|table|tr|h[1-6]|blockquote|html|body){_MORE}", re.IGNORECASE)
@@ -30,7 +30,7 @@ def unwrap(reply: str) -> str:
     text = _TEMPLATE.sub("", reply)
     if (fenced := _FENCED.fullmatch(text)) is not None:
         text = fenced[1]
-    text = _ROLE.sub("", text, count=1) if _ROLE.match(text) else text
+    text = _ROLE.sub("", text)
     text = _of_json(text) if text.lstrip().startswith("{") else text
     if "</" in text and "`" not in text:  # who writes of tags themselves, quotes them
         text = _BREAK.sub("\n", _ITEM.sub("\n- ", _CELL.sub(" | ", text)))

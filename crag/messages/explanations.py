@@ -150,13 +150,6 @@ def citations_sentence(answer: Answer) -> str:
     return f"It cites {join_names(cited)}. {STATES[answer.state]}." if cited else ""
 
 
-def move_sentence(move: Move) -> str:
-    """The action after a move of a threshold."""
-    settings = join_names([setting_text(name, f"{value:.2f}") for name, value in move.settings.items()])
-    again = ", after another search of the library with a rewritten query" if move.searches_again else ""
-    return f"With {settings} instead of {move.before:.2f} the action is {move.decision.action}{again}."
-
-
 def moves_sentence(trace: Trace, moves: Sequence[Move]) -> str:
     """Why no threshold changes the action; empty where one does."""
     if moves:

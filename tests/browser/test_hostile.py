@@ -166,7 +166,7 @@ def test_what_another_process_asks_meanwhile_stands_in_the_history_and_opens(loo
     page.get_by_role("button", name="New conversation").click()
     listed = page.locator(".past li", has_text="Who built it?")
     listed.locator(".tag", has_text="agent").wait_for()
-    listed.get_by_role("button").click()
+    listed.get_by_role("button").first.click()
     page.locator(".question", has_text="through an agent (calls itself “<img").wait_for()
     page.get_by_text("to the agent that asked").wait_for()
     inert(page)

@@ -83,15 +83,6 @@ def test_a_citation_opened_with_the_keyboard_is_entered_and_left_to_where_it_was
     page.locator(".st-key-page-view").wait_for()
 
 
-def test_the_answer_is_copied_as_markdown(page):
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.get_by_role("button", name="Export").click()
-    page.get_by_test_id("stCode").hover()
-    page.get_by_role("button", name="Copy to clipboard").click()
-    copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied.startswith("## What average premium") and "\n[^1]: opm" in copied
-
-
 def test_an_exported_conversation_is_presented_and_replayed_offline(browser, tmp_path):
     file = tmp_path / "talk.html"
     turns = [

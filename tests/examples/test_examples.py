@@ -57,10 +57,8 @@ def test_two_tenants_never_see_one_another_s_documents(run: Run) -> None:
 
 def test_any_store_is_corrected(run: Run) -> None:
     shown_text = run("any_store")
-    alone, corrected, compressed = (
-        int(n) for n in re.findall(r"^(?:The store alone|C\w+): (\d+)$", shown_text, re.MULTILINE)
-    )
-    assert alone == 10 and 0 < corrected < 10 and 0 < compressed < 10
+    alone, corrected = map(int, re.findall(r"^(?:The store alone|C\w+): (\d+)$", shown_text, re.MULTILINE))
+    assert alone == 10 and 0 < corrected < 10
     assert "skidded on a patch of packed snow" in shown_text.partition("Answered:")[2]
     assert shown_text.endswith("['ntsb-chi08ca047.html']\n")
 
