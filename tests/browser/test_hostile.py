@@ -158,7 +158,7 @@ def test_documents_of_hostile_names_only_show_them(look) -> None:
 
 
 def test_what_another_process_asks_meanwhile_stands_in_the_history_and_opens(look, runs) -> None:
-    """With what its program calls itself, in Ask, presented, and out of the way where only one's own is wanted."""
+    """With what its program calls itself, in Ask, presented, and out of the way of a search for something else."""
     page = look("/")
     engine = local_models.engine(AppConfig.of(data=runs[0] / "data"))
     handed = engine.trace(RunRequest("Who built it?", wanted="evidence", via="agent", client=HOSTILE[0]))
@@ -175,7 +175,8 @@ def test_what_another_process_asks_meanwhile_stands_in_the_history_and_opens(loo
     page.locator(".slideshow h2", has_text="A question to the documents, through an agent").wait_for(state="attached")
     inert(page)
     page.keyboard.press("Escape")
-    page.get_by_text("Only questions asked in this app").click()
+    page.get_by_label("Search conversations").fill("nothing like it")
+    page.keyboard.press("Enter")
     listed.wait_for(state="detached")
     assert handed.via == "agent" and page.locator(".past .tag").count() == 0
 

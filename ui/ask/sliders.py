@@ -61,7 +61,7 @@ def sliders(run: str, base: Settings) -> Settings:
 
 def draw_lines(trace: Trace, settings: Settings, base: Settings, *, web_on: bool) -> None:
     """The rail of a run: its passages, their score together, and what the run would come to under other lines."""
-    if base.evaluator == "none" or (trace.finished and not trace.rounds):
+    if base.evaluator == "none" or (trace.finished and trace.decision is None):
         return
 
     def moved(lower: float, upper: float) -> None:
