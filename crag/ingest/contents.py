@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from crag.core.ingesting import Page
 
 _NUMBER = re.compile(r"(?<!\d)(\d{1,4})[^\w]{0,3}$")
+_LEADER = re.compile(r"(?<!\.)(?<!\.[ ;:])(?:[ ;:]?\.){3,}+[ ;:]*+(\d{1,4})(?!\w)")
+"""Dots that lead to a number: entries of several columns may then stand in one line, in any order."""
 _LETTERS = re.compile(r"[^\W\d_]+")
 _LEAST_ENTRIES, _SHARE = 3, 0.6
 """How many entries a page has at least; the share of its lines that are entries, and of these that lead somewhere."""
@@ -24,7 +26,7 @@ larger than the number of pages a number may be, for pages that stand before or 
 def find_contents(pages: Sequence[Page]) -> frozenset[int]:
     """The numbers of the pages that are contents. Takes time by the text, and by the pages for each page that may be.
 
-    On such a page numbers never fall, and none is much larger than the number of pages.
+    On such a page no number is much larger than the number of pages, and none falls where no dots lead to it.
     """
     may = {page.number: found for page in pages if (found := _entries(page, len(pages) + _SHIFTED))}
     folded = {page.number: _fold(page.text) for page in pages} if may else {}
@@ -36,7 +38,13 @@ def _fold(text: str) -> str:
 
 
 def _entries(page: Page, most: int) -> list[tuple[str, int]]:
-    """The letters of each line that may be an entry, and its number; empty where the page can't be contents."""
+    """The letters of each line, or of what dots lead on from, that may be an entry, and its number; empty where the
+    page can't be contents.
+    """
+    led = _LEADER.split(page.text)
+    if len(led) > 2 * _LEAST_ENTRIES:
+        found = [(_fold(label), int(number)) for label, number in zip(led[::2], led[1::2], strict=False)]
+        return found if len(found) <= _MOST_LINES and max(number for _, number in found) <= most else []
     lines = [line for line in page.text.split("\n") if len(_LETTERS.findall(line[:_LINE_CHARS]))]
     found = []
     for line in lines if len(lines) <= _MOST_LINES else ():
