@@ -146,6 +146,7 @@ def test_documents_can_be_used_and_deleted_while_a_file_is_added(page, served):
     page.get_by_test_id("stPopoverBody").get_by_role("button", name="Delete").click()
     expect(page.get_by_role("heading", name="keeper.pdf")).to_have_count(0)
     page.get_by_test_id("stProgress").wait_for()
+    fresh(page)
     served.reading.unlink()
     page.get_by_text("2 documents").wait_for()
     expect(page.locator(".progress")).to_have_count(0)
