@@ -19,13 +19,13 @@ def rank_texts(texts: Iterable[tuple[str, str]]) -> list[RetrievedChunk]:
     A text is cut nowhere, and has no page. The same text of the same source has the same id.
     """
     made = list[Chunk]()
-    for text, source in texts:
-        id = sha256(f"{source}\0{text}".encode(errors="replace")).hexdigest()
+    for text, name in texts:
+        id = sha256(f"{name}\0{text}".encode(errors="replace")).hexdigest()
         chunk = Chunk(
             id=id,
-            document_id=source,
-            source=source,
-            title=source,
+            document_id=name,
+            source=name,
+            title=name,
             page=0,
             ordinal=len(made),
             start=0,

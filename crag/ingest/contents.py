@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from crag.core.ingesting import Page
 
-_NUMBER = re.compile(r"(?<!\d)(\d{1,4})[^\w]{0,3}$")
+_NUMBERED = re.compile(r"^([^\n]{1,200}?)(?<!\d)(\d{1,4})[^\w\n]{0,3}$", re.MULTILINE)
 _LEADER = re.compile(r"(?<!\.)(?<!\.[ ;:])(?:[ ;:]?\.){3,}+[ ;:]*+(\d{1,4})(?!\w)")
 """Dots that lead to a number: entries of several columns may then stand in one line, in any order."""
 _LETTERS = re.compile(r"[^\W\d_]+")
 _LEAST_ENTRIES, _SHARE = 3, 0.6
-"""How many entries a page has at least; the share of its lines that are entries, and of these that lead somewhere."""
-_LEAST_LETTERS, _LINE_CHARS, _MOST_LINES, _MOST_PAGES, _SHIFTED = 4, 200, 200, 50, 100
-"""Letters of an entry, characters of a line that is one, lines of such a page, pages that are looked at, and how much
-larger than the number of pages a number may be, for pages that stand before or are left out."""
+"""How many entries a page has at least; the share of its letters that they hold, and of them that lead."""
+_LEAST_LETTERS, _LINE_CHARS, _MOST_LINES, _MOST_PAGES, _SHIFTED, _TRIED = 4, 200, 200, 20, 100, 12
+"""Letters of an entry at least and at most, entries of such a page, pages that are looked at, how much
+larger than the number of pages a number may be, for pages that stand before or are left out, and the entries of a page
+that are looked for on all others, to learn how pages are counted."""
 
 
 def find_contents(pages: Sequence[Page]) -> frozenset[int]:
-    """The numbers of the pages that are contents. Takes time by the text, and by the pages for each page that may be.
+    """The numbers of the pages that are contents. Takes time by the text, some hundred times at most.
 
     On such a page no number is much larger than the number of pages, and none falls where no dots lead to it.
     """
@@ -42,26 +43,30 @@ def _entries(page: Page, most: int) -> list[tuple[str, int]]:
     page can't be contents.
     """
     led = _LEADER.split(page.text)
-    if len(led) > 2 * _LEAST_ENTRIES:
-        found = [(_fold(label), int(number)) for label, number in zip(led[::2], led[1::2], strict=False)]
-        return found if len(found) <= _MOST_LINES and max(number for _, number in found) <= most else []
-    lines = [line for line in page.text.split("\n") if len(_LETTERS.findall(line[:_LINE_CHARS]))]
-    found = []
-    for line in lines if len(lines) <= _MOST_LINES else ():
-        number = _NUMBER.search(line) if len(line) <= _LINE_CHARS else None
+    dotted = len(led) > 2 * _LEAST_ENTRIES
+    parts = [*zip(led[::2], led[1::2], strict=False)] if dotted else _NUMBERED.findall(page.text)
+    found, held = list[tuple[str, int]](), 0
+    for text, number in parts:
         # The cell of a page number may have a header of its own.
-        words = _fold(line[: max(line.rfind(";"), line.rfind(":"))] if ":" in line or ";" in line else line)
-        if number and len(words) >= _LEAST_LETTERS:
-            found.append((words, int(number[1])))
-    numbers = [number for _, number in found]
-    if len(found) < max(_LEAST_ENTRIES, _SHARE * len(lines)) or numbers != sorted(numbers) or numbers[-1] > most:
-        return []
-    return found
+        label = _fold(text if dotted else re.split(r"[;:](?=[^;:]*$)", text)[0])
+        if _LEAST_LETTERS <= len(label) <= _LINE_CHARS and int(number) <= most:
+            found.append((label, int(number)))
+            held += len(_fold(text))
+    ordered = dotted or [number for _, number in found] == sorted(number for _, number in found)
+    likely = ordered and held >= _SHARE * len(_fold(page.text))
+    return found if likely and _LEAST_ENTRIES <= len(found) <= _MOST_LINES else []
 
 
-def _lead(own: int, entries: Sequence[tuple[str, int]], folded: dict[int, str]) -> bool:
+def _lead(own: int, entries: Sequence[tuple[str, int]], folded: Mapping[int, str]) -> bool:
     """Whether most entries stand on the page with their number, the pages counted from one and the same on."""
+    least = max(_LEAST_ENTRIES, _SHARE * len(entries))
     shifts = Counter(
-        number - said for words, said in entries for number, text in folded.items() if number != own and words in text
+        number - said
+        for label, said in entries[:: len(entries) // _TRIED + 1]
+        for number, text in folded.items()
+        if number != own and label in text
     )
-    return any(found >= max(_LEAST_ENTRIES, _SHARE * len(entries)) for found in shifts.values())
+    return any(
+        sum(label in folded.get(said + shift, "") for label, said in entries) >= least
+        for shift, _ in shifts.most_common(3)
+    )

@@ -130,7 +130,7 @@ def _run_nodes(state: State, parts: RunContext) -> None:
     while node != "end":
         step, work = NODES[node]
         changes: State = {}
-        with _told(step, state, changes, parts):
+        with _during(step, state, changes, parts):
             changes.update(work(state, parts))
         state.update(changes)
         following = FOLLOWING[node]
@@ -138,8 +138,8 @@ def _run_nodes(state: State, parts: RunContext) -> None:
 
 
 @contextmanager
-def _told(step: Step, state: State, changes: State, parts: RunContext) -> Iterator[None]:
-    """Says when a step begins and ends; one that does not begin where the person pressed Stop."""
+def _during(step: Step, state: State, changes: State, parts: RunContext) -> Iterator[None]:
+    """Say when a step begins and ends; one that does not begin where the person pressed Stop."""
     parts.check()
     shown = _shown(step, state, parts)
     started, round, waited = parts.now(), state["round"], parts.meter.waited

@@ -273,17 +273,10 @@ def _read_whole(state: State, overview: WholeAnswer, parts: RunContext) -> State
             parts.check()
             parts.emitter.emit_pending()
             match piece:
-                case Progress():
-                    read = piece.strips
+                case Progress(done, portions, calls, tokens, share, read):
+                    at = parts.now()
                     parts.emit(
-                        ev.PortionRead(
-                            done=piece.done,
-                            portions=piece.portions,
-                            calls=piece.calls,
-                            tokens=piece.tokens,
-                            share=piece.share,
-                            at=parts.now(),
-                        )
+                        ev.PortionRead(done=done, portions=portions, calls=calls, tokens=tokens, share=share, at=at)
                     )
                 case Answer():
                     answer = replace(answer, remarks=("no answer",)) if piece.abstained else piece
