@@ -24,20 +24,30 @@ def ask(app, question=QUESTION):
     return app
 
 
-def test_an_empty_library_offers_the_sample_and_says_what_is_on(app):
+def test_an_empty_library_has_the_box_and_the_sample_s_questions_and_says_what_is_on(app):
     app.run()
-    assert not app.exception and app.button(key="sample").label == "Try it on the sample"
+    assert not app.exception and app.button(key="try-0").label.replace("\\", "") == QUESTION and app.chat_input(key="question")
     assert "Runs on this machine · details" in said(app)
     assert "off **Web search**" in said(app) and "extractive" in said(app)
 
 
-def test_the_sample_is_one_click_away_with_its_three_questions(app):
+def test_a_question_to_the_sample_loads_it_and_is_asked_of_it(app):
     app.run()
-    app.button(key="sample").click().run()
-    assert not app.exception and program().engine.library().size[0] == 1
-    assert "**Web search**\nfolder: " in said(app)
     app.button(key="try-0").click().run()
-    assert "Your documents: enough" in said(app)
+    assert not app.exception and program().engine.library().size[0] == 1
+    assert latest().question == QUESTION and "Your documents: enough" in said(app)
+
+
+def test_a_question_before_any_document_waits_for_one_and_can_be_taken_back(app):
+    ask(app)
+    assert f"“{QUESTION}” is asked as soon as a document has been read." in said(app).replace("\\", "")
+    app.button(key="waiting-off").click().run()
+    assert "is asked as soon" not in said(app)
+    ask(app).switch_page("pages/documents.py").run()
+    app.button(key="sample").click().run()
+    assert program().engine.library().size[0] == 1
+    app.switch_page("pages/ask.py").run()
+    assert not app.exception and latest().question == QUESTION and app.query_params["run"] == latest().run_id
 
 
 def test_a_question_ends_in_a_cited_answer_with_its_evidence(with_sample, app):

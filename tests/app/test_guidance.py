@@ -124,7 +124,7 @@ def test_a_viewer_of_an_empty_workspace_is_told_whom_to_ask_and_offered_nothing_
     page_said = re.sub("<[^>]+>", "", said(tab))
     assert "Your role: viewer. View-only: you can read" in page_said and "Cleo, cleo@example.org" in page_said
     assert "share one with ben@example.org" in page_said
-    dead = ("sample", "compare-", "tune-to", "mon-to", "eval-", "new", "strategy", "question", "gap")
+    dead = ("sample", "try-", "compare-", "tune-to", "mon-to", "eval-", "new", "strategy", "question", "gap")
     assert not [key for key in keys(tab) if key.startswith(dead)]
 
 

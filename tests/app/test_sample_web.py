@@ -37,7 +37,9 @@ def workspaces(request, monkeypatch) -> str:
 
 
 def loaded(visitor: AppTest) -> AppTest:
+    visitor.switch_page("pages/documents.py").run()
     visitor.button(key="sample").click().run()
+    visitor.switch_page("pages/ask.py").run()
     assert not visitor.exception and "Three questions to try" in said(visitor)
     return visitor
 

@@ -169,4 +169,4 @@ def test_without_a_recording_that_can_be_read_the_page_goes_without(app, monkeyp
         place.write_text(damaged)
     monkeypatch.setattr(welcome, "RECORDING", place)
     app.run()
-    assert not app.exception and "A recorded run" not in said(app) and app.button(key="sample")
+    assert not app.exception and "A recorded run" not in said(app) and app.button(key="try-0")

@@ -38,7 +38,7 @@ def test_a_page_of_another_origin_can_t_frame_the_app(served_to_many, visit) -> 
 def test_a_portal_that_the_owner_named_can(served_to_many, portal, visit) -> None:
     portal.answer = framing(served_to_many.url)
     visit.goto(portal.address)
-    visit.frame_locator("iframe").get_by_role("button", name="Try it on the sample").wait_for()
+    visit.frame_locator("iframe").get_by_text("Three questions to a sample").wait_for()
 
 
 def test_an_upload_that_finds_no_room_is_told_and_harms_nothing(served_to_many, visit) -> None:

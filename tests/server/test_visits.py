@@ -26,7 +26,7 @@ def test_visitors_leave_no_file_open_no_library_behind_and_no_key_in_the_log(tmp
         with ThreadPoolExecutor(4) as pool:
             keys = set()
             for received in pool.map(lambda _: visit(app.url), range(visitors)):
-                assert "Try it on the sample" in texts(received) and "Too many" not in texts(received)
+                assert "Three questions to a sample" in texts(received) and "Too many" not in texts(received)
                 keys.add(key_of(received))
         assert len(keys) == visitors and all(re.fullmatch("[0-9a-f]{48}", key) for key in keys)
         assert open_files(app.process.pid) <= held + 3 * KEPT + 12

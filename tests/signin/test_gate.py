@@ -86,7 +86,7 @@ def test_three_roles_are_offered_what_they_may(opened) -> None:
     seen = {}
     for subject, groups in (("vera", []), ("ed", ["writers"]), ("ada", [])):
         app = opened(claims_of(subject, groups=groups))
-        found = {"sample"} & keys(app)
+        found = {"try-0"} & keys(app)
         app.switch_page("pages/settings.py").run()
         saves = [each for each in app.button if each.label == "Save"]
         people = any(each.label == "Admins" for each in app.text_input)
@@ -128,7 +128,7 @@ def test_what_a_role_may_not_do_is_not_done_though_it_is_asked_for(opened) -> No
 
 def test_who_is_removed_while_working_is_out_with_the_next_touch(opened, monkeypatch) -> None:
     app = opened(claims_of("ed", groups=["writers"]))
-    assert "sample" in keys(app)
+    assert "try-0" in keys(app)
     engine, jobs = program().engine, Jobs()
     [ed] = engine.teams.people.all()
     theirs = jobs.start("run", "q", lambda cancel, emit: cancel.wait(60), workspace="w", who=ed.id)
@@ -139,7 +139,7 @@ def test_who_is_removed_while_working_is_out_with_the_next_touch(opened, monkeyp
     others.stop()
     monkeypatch.setattr("ui.access.signed_in._KEPT", 0.0)
     app.run()
-    assert "sample" not in keys(app) and "You were removed" in refusals(app)
+    assert "try-0" not in keys(app) and "You were removed" in refusals(app)
 
 
 def test_a_role_by_group_lasts_no_longer_than_its_sign_in_and_not_beyond_the_next_one(opened, monkeypatch) -> None:
@@ -148,12 +148,12 @@ def test_a_role_by_group_lasts_no_longer_than_its_sign_in_and_not_beyond_the_nex
     hour = 3600
     then = int(time.time())
     first = opened(claims_of("ed", groups=["writers"], iat=then - 8 * hour))
-    assert "sample" in keys(first)
+    assert "try-0" in keys(first)
     second = opened(claims_of("ed", groups=[], iat=then))
-    assert "sample" not in keys(second)
+    assert "try-0" not in keys(second)
     monkeypatch.setattr("ui.access.signed_in._KEPT", 0.0)
     first.run()
-    assert "sample" not in keys(first) and not first.exception, "another browser's older claims count no more"
+    assert "try-0" not in keys(first) and not first.exception, "another browser's older claims count no more"
     late = opened(claims_of("olga", groups=["writers"], iat=then - 10 * hour))
     assert "has ended" in refusals(late) and program().engine.teams.people.of("http://localhost", "olga") is None
 
@@ -252,4 +252,4 @@ def test_who_has_no_verified_e_mail_gets_nothing_by_it_and_is_told_what_is_missi
     [ada] = program().engine.teams.people.all()
     assert (ada.role, ada.email, ada.source) == ("viewer", "", "")
     trusting = opened({**said, "nonce": "again"}, auth={**AUTH, "trust_email": True})
-    assert program().engine.teams.people.all()[0].source == "CRAG_ADMINS" and "sample" in keys(trusting)
+    assert program().engine.teams.people.all()[0].source == "CRAG_ADMINS" and "try-0" in keys(trusting)

@@ -104,7 +104,7 @@ def test_the_sign_in_page_shows_who_and_what_is_asked_and_nothing_of_a_library(p
 
 def test_in_and_out_again_in_every_tab(place: Place, tab: Any) -> None:
     sign_in(tab, place, "ada")
-    tab.get_by_text("Try it on the sample").wait_for()
+    tab.get_by_text("Three questions to a sample").wait_for()
     other = tab.context.new_page()
     other.goto(f"{place.url}/settings")
     other.locator(".st-key-who", has_text="Ada Example").wait_for()

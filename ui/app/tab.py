@@ -22,8 +22,9 @@ class RunsState(LibraryState):
     `ui.app.undo`.
     `scope`: what the next question is asked of. `asked`: the run asked last here. `more`: how many more turns are
     listed. `gone`: how many documents of the scope were deleted. `miss`: what became of the page or sentence that was
-    missed last. `listed`: the upload whose results were seen. `why`: the chunk whose score is to be explained. `lines`:
-    a run beside which the rail's lines were moved, and to where. `reset`: how often the sliders there were set back.
+    missed last. `listed`: the upload whose results were seen. `waiting`: a question that waits for a document. `why`:
+    the chunk whose score is to be explained. `lines`: a run beside which the rail's lines were moved, and to where.
+    `reset`: how often the sliders there were set back.
     """
 
     selected: str | None = None
@@ -38,6 +39,7 @@ class RunsState(LibraryState):
     gone: int = 0
     miss: Miss | None = None
     listed: str = ""
+    waiting: str = ""
     why: str = ""
     lines: tuple[str, float, float] | None = None
     reset: int = 0
@@ -45,7 +47,7 @@ class RunsState(LibraryState):
     def forget(self) -> None:
         self.past, self.managed, self.deleted = 0, "", []
         self.selected = self.opened = self.leaf = self.asked = self.lines = None
-        self.scope, self.gone, self.miss, self.listed, self.why = Scope(), 0, None, "", ""
+        self.scope, self.gone, self.miss, self.listed, self.waiting, self.why = Scope(), 0, None, "", "", ""
 
 
 @dataclass(slots=True)

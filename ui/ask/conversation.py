@@ -126,10 +126,35 @@ def entry(session: Session) -> None:
         control(session)
         asked = st.chat_input("Ask a question about your documents", key="question", on_submit=_put_back)
         notices.near(notices.ASKING)
+        if waiting := tab.runs().waiting:
+            st.info(f"“{markdown(excerpt(waiting, 200))}” is asked as soon as a document has been read.")
+            st.button("Don’t ask it", key="waiting-off", type="tertiary", on_click=_stop_waiting)
     if asked:
         with problems.reported():
-            session.ask(asked)
+            put(session, asked)
             st.rerun()
+
+
+def put(session: Session, question: str) -> None:
+    """Ask; where there is no document yet, let the question wait for the first. Raises CragError."""
+    if session.library.documents.count():
+        session.ask(question)
+    else:
+        session.require("ask")
+        tab.runs().waiting = check_question(question)
+
+
+def ask_waiting(session: Session) -> None:
+    """Ask what waited for a document, if anything did."""
+    if waiting := tab.runs().waiting:
+        tab.runs().waiting = ""
+        with problems.reported():
+            session.ask(waiting)
+            st.rerun()
+
+
+def _stop_waiting() -> None:
+    tab.runs().waiting = ""
 
 
 def _put_back() -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 from pydantic import ValidationError
 
 from crag.core.events import Event, StepFinished, events_from_jsonl
-from crag.core.sample import RECORDING
+from crag.core.sample import RECORDING, Sample
 from crag.core.trace import Trace
 from crag.core.types import Step
 from crag.export.html import elements as h
@@ -19,6 +19,7 @@ from crag.export.html.elements import Html
 from crag.export.html.safe_text import markdown
 from crag.messages.wording import VERDICTS
 from ui.app import guide, tab
+from ui.app.program import program
 from ui.app.session import Session
 from ui.ask import conversation
 from ui.compare import state
@@ -43,17 +44,23 @@ def show(session: Session) -> None:
         guide.show(session)
         return
     job = uploads.current(session)
+    reading = job is not None and job.running
     if session.library.documents.count():
+        if not reading:
+            conversation.ask_waiting(session)
         st.title(_TITLE, anchor=False)
         conversation.entry(session)
-        _questions(session)
+        _count(session)
+        _questions(session, session.sample())
     else:
         left, right = st.columns([5, 6], gap="large")
         with left:
             st.title(_TITLE, anchor=False)
             st.markdown(_ABOUT)
-            if job is None or not job.running:
-                _offer(session)
+            conversation.entry(session)
+            if not reading:
+                with problems.reported():
+                    _questions(session, program().engine.sample())
             uploads.drop_zone(session)
         with right:
             play()
@@ -89,29 +96,28 @@ def leave(session: Session) -> None:
         tab.runs().listed = job.id
 
 
-def _offer(session: Session) -> None:
-    if st.button("Try it on the sample", key="sample", type="primary"):
-        with problems.reported():
-            uploads.load_sample(session)
-            st.rerun()
-    st.caption("A public report and a small folder of pages as its web. Or drop documents of your own:")
-
-
-def _questions(session: Session) -> None:
+def _count(session: Session) -> None:
     documents, chunks = session.library.size
     held = f"{words.count(documents, 'document')}, {words.count(chunks, 'chunk')} in the library."
     st.caption(f"{held} Add more on the page Documents." if session.may("edit") else held)
-    sample = session.sample()
-    if sample is None:
+
+
+def _questions(session: Session, sample: Sample | None) -> None:
+    """Questions of the sample, of which each loads it where it is not here."""
+    if sample is None or not session.may("ask"):
         return
-    st.subheader("Three questions to try", anchor=False)
+    here = session.library.documents.count() > 0
+    st.caption("Three questions to try" if here else "Three questions to a sample, a public report:")
     for number, each in enumerate(sample.questions):
         says = f"Your documents: {VERDICTS[each.expected]}."
-        if session.may("ask") and st.button(markdown(each.question), key=f"try-{number}", help=says):
+        if st.button(markdown(each.question), key=f"try-{number}", help=says if here else None):
             with problems.reported():
-                session.ask(each.question)
+                conversation.put(session, each.question)
+                if not here:
+                    uploads.load_sample(session)
                 st.rerun()
-    st.button("Break it on purpose: a guided tour", key="to-tour", type="tertiary", on_click=state.open_tour)
+    if here:
+        st.button("Break it on purpose: a guided tour", key="to-tour", type="tertiary", on_click=state.open_tour)
 
 
 _log = logging.getLogger(__name__)

@@ -216,9 +216,7 @@ def _first(session: Session) -> None:
         "itself with another action, to see what that action changes."
     )
     if session.library.documents.count() == 0:
-        more = "There are no documents yet."
-        buttons = {"ask": "Load the sample library", "documents": "Add your own documents"}
-        guide.empty(session, said, more, key="compare", **buttons)
+        guide.empty(session, said, "There are no documents yet.", key="compare", documents="Add documents")
     else:
         guide.empty(session, said)
         form(session)

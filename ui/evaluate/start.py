@@ -26,7 +26,6 @@ from ui.app import clicks, fragments
 from ui.app.clicks import once, requires
 from ui.app.session import REFUSALS, Session
 from ui.components import forms, problems
-from ui.documents import progress, uploads
 from ui.evaluate.evaluation_job import Event, Plan, State, start
 from ui.evaluate.numbers import name
 from ui.evaluate.sets import loaded
@@ -70,9 +69,8 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
     )
     st.caption(markdown(said))
     empty = session.library.documents.count() == 0
-    upload = uploads.current(session) if empty else None
     if empty:
-        _no_documents(session, loading=upload is not None and upload.running)
+        st.info("The library is empty. Add documents, or the sample library, on the page Documents.")
     count = f"{words.count(len(plans), 'strategy')}" if len(plans) == 1 else f"{len(plans)} strategies"
     pressed = st.button(
         f"Run {count} over {words.count(stored.questions, 'question')}",
@@ -86,8 +84,6 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
     if pressed and not busy:
         start(session, stored.id, stored.name, plans, config)
         st.rerun()
-    if upload is not None:
-        progress.follow(session, upload)
 
 
 def _scope(session: Session) -> Scope:
@@ -115,13 +111,6 @@ def _asking(session: Session, scope: Scope) -> AppConfig:
         return without_outside(config, providers)
     st.caption("The evaluation waits for your answer to each query. No answer within half an hour counts as no.")
     return config
-
-
-def _no_documents(session: Session, *, loading: bool) -> None:
-    st.info("The library is empty: add files on the Documents page, or load the sample library.")
-    if st.button("Load the sample library", key="sample", disabled=loading):
-        uploads.load_sample(session)
-        st.rerun()
 
 
 def unfinished(session: Session, made: Sequence[Evaluation]) -> None:

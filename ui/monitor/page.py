@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from crag.analysis.monitoring.figures import BINS, By, Change, Chosen, Kind, behind, mark, read_mark
+from crag.analysis.monitoring.figures import BINS, By, Change, Chosen, Kind, behind, read_mark
 from crag.core.model_ids import maker
 from crag.core.runfacts import RunFacts
 from crag.core.types import Action
@@ -18,7 +18,7 @@ from crag.export.html.safe_text import markdown
 from crag.messages.answers import STATES
 from crag.messages.monitoring import MOST_REWRITES, Said, change_sentence
 from crag.providers import registry
-from ui.app import clicks, guide, navigation
+from ui.app import clicks, guide
 from ui.app import tables as cells
 from ui.app.session import Session
 from ui.components import charts, downloads, forms
@@ -226,7 +226,6 @@ def _charts(made: Board) -> None:
             for column, panel in zip(st.columns(2, gap="large"), panels[place : place + 2], strict=False):
                 with column:
                     _show_panel(panel)
-    _gaps(len(found.span.behind("gaps")))
 
 
 def _show_panel(panel: Panel) -> None:
@@ -243,21 +242,6 @@ def _width(found: Chosen) -> str:
     since, until = (words.moment(each.isoformat(), "") for each in (found.since, found.until))
     name = {"hour": "an hour", "day": "a day", "week": "a week"}[found.width]
     return f"a bar {name}, {since} to {until} UTC; click a bar to list its runs"
-
-
-def _gaps(count: int) -> None:
-    if count:
-        heading("Coverage gaps", "what the documents do not answer")
-        st.markdown(f"{words.count(count, 'run')} found no answer in the documents.")
-        with st.container(horizontal=True):
-            gaps = mark("span", "gaps")
-            st.button("List these runs", key="mon-gap-runs", type="tertiary", on_click=_list, args=(gaps,))
-            st.button("Look at the gaps in Documents", key="mon-gaps", type="tertiary", on_click=_to_gaps)
-
-
-def _to_gaps() -> None:
-    st.session_state["gaps-open"] = True
-    navigation.go("documents")
 
 
 def _changes(found: Mapping[str, Sequence[tuple[int, Change]]]) -> None:
