@@ -8,7 +8,7 @@ from typing import get_args
 
 from crag.core.model_ids import Maker, about, maker, name_in_sentence
 from crag.core.trace import Approval, Round, Search, Trace
-from crag.core.types import Aggregation, Grade, InjectionSpan, KeepReason, RetrievedChunk, Strip, WebPage
+from crag.core.types import Action, Aggregation, Grade, InjectionSpan, KeepReason, RetrievedChunk, Strip, WebPage
 from crag.evaluation.trigger import verdict
 from crag.export.html import elements as h
 from crag.export.html import marks, path, words
@@ -32,6 +32,9 @@ from crag.text.formats import format_score
 
 __all__ = ["View", "chunks", "web"]
 
+_FOLDED = 2
+"""Fewer chunks that are not relevant stand among the others."""
+
 
 def chunks(trace: Trace, view: View) -> Html:
     """The chunks that are acted on, in the order of the library, with whatever is known of each.
@@ -54,7 +57,7 @@ def chunks(trace: Trace, view: View) -> Html:
     if not groups:
         return h.div("cx")[heading, h.p["Nothing was found."]]
     cards = [
-        (len(groups) > 1 and _group(trace, number, len(found)), [_chunk(each, here, trace, view) for each in found])
+        (len(groups) > 1 and _group(trace, number, len(found)), _zones(number, found, here, trace, view))
         for number, found in groups
     ]
     return h.div("cx")[
@@ -83,6 +86,24 @@ def _group(trace: Trace, number: int, count: int) -> Html:
     return h.div("found")[
         h.b[f"Search {number + 1}"], asked, h.span("small")[f"{count} of its {words.count(len(made.chunks), 'chunk')}"]
     ]
+
+
+def _zones(number: int, found: Sequence[RetrievedChunk], here: Round, trace: Trace, view: View) -> Html:
+    """The chunks of a search; once it is decided, those that are not relevant are folded, but for the best of none."""
+    scores = {each.chunk.id: grade.score for each in found if (grade := here.grades.get(each.chunk.id))}
+    far = {id for id, score in scores.items() if score is not None and score < view.lower}
+    if len(far) == len(found):
+        far.discard(max(far, key=lambda id: scores[id] or 0.0))
+    if here.decision is None or len(far) < _FOLDED:
+        far = set()
+    near, rest = (
+        [_chunk(each, here, trace, view) for each in found if (each.chunk.id in far) is folded]
+        for folded in (False, True)
+    )
+    if not rest:
+        return h.fragment(near)
+    more = f"{words.count(len(rest), 'more', '')}, {FITS[Action.INCORRECT]}"
+    return h.fragment(near, h.details("rest", data_keep=f"rest-{number}")[h.summary[more], rest])
 
 
 def _legend(strips: Sequence[Strip], view: View) -> Html:
@@ -142,13 +163,17 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
     decided = view.deciding_id == chunk.id and (h.span("tag deciding")["decided"], " ")
     chosen = marks.rating_buttons(found, view.thumbs) if view.thumbs is not None and not chunk.elsewhere else ""
     own = _graded(trace) and not _jointly(here, trace)
+    place = words.place(chunk)
+    several = len({each.chunk.source for each in here.chunks}) > 1
     where = [
         decided,
         marks.tag(chunk),
-        (place := words.place(chunk)) and h.span("page")[place],
-        h.span("name")[chunk.source],
+        place and h.span("page")[place],
+        (several or not place) and h.span("name")[chunk.source],
         _local(grade),
     ]
+    kept = max((each for each in strips if view.keeps(each)), key=lambda each: each.score or 0.0, default=None)
+    said = h.span("said")[excerpt(kept.text if kept else chunk.text, 220)]
     notes = [
         (mark := recognised(chunk.recognised)) and h.span("notes")[mark],
         _addressing(found.injections),
@@ -172,13 +197,13 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
         ],
     ]
     scored = score(grade, view, waiting=not trace.finished) if own else Html()
-    card = _card(chunk.id, found.rank, where, [*notes, h.span("peek")[excerpt(chunk.text, 160)]], scored, body)
+    card = _card(chunk.id, found.rank, [said, h.span("where")[where], *notes], scored, body)
     return h.div("card thumbed")[card, chosen] if chosen else card
 
 
-def _card(id: str, rank: int, where: object, below: object, scored: Html, body: object) -> Html:
-    """A chunk or page, folded to its place, what stands `below` that, and its score."""
-    line = h.span("rank num")[rank], h.span[h.span("where")[where], below], scored
+def _card(id: str, rank: int, head: object, scored: Html, body: object) -> Html:
+    """A chunk or page, folded to its `head` and its score."""
+    line = h.span("rank num")[rank], h.span[head], scored
     return h.details(data_keep=id)[h.summary(None if scored else "wide")[line], h.div("body")[body]]
 
 
@@ -327,8 +352,8 @@ def _page(page: WebPage, trace: Trace, view: View) -> Html:
     shown = draw_surroundings(Passage(text=page.text, strips=strips, spoken=page.injections), view)
     where = h.span("tag web")["WEB"], h.span("name")[page.title or page.url]
     peek = h.span("peek")[" · ".join(each for each in about if each)]
-    below = _addressing(page.injections), _noted(page.id, view), peek
+    head = h.span("where")[where], _addressing(page.injections), _noted(page.id, view), peek
     link = marks.opener(page.url) or h.span("quiet")[page.url]
     facts = h.div("facts")[link, marks.keeper(page.id, view.saved)]
     body = shown, _spoken(page.injections), _facts(grade, strips, view), facts
-    return _card(page.id, page.rank, where, below, score(grade, view, waiting=not trace.finished), body)
+    return _card(page.id, page.rank, head, score(grade, view, waiting=not trace.finished), body)
