@@ -28,8 +28,8 @@ import numpy as np
 from corpora.answer_questions import filing_questions
 from corpora.libraries import indexed, library_of
 from corpora.pairs import lines
+from corpora.published_sets import read_published
 from crag.analysis.questions.matching import content_stems, holds
-from crag.analysis.questions.sets import read_set as read_questions
 from crag.core.config import AppConfig, Keys
 from crag.core.filters import filter_of
 from crag.core.protocols import SearchQuery
@@ -105,8 +105,7 @@ def read(data: Path, cache: Path, keep: Path | None) -> Iterator[FitRow]:
 
 def filing_sets(engine: Engine, library: Path, data: Path) -> Iterator[SetQuestion]:
     """The questions of FinanceBench with the pages that answer, and near misses about its companies."""
-    path = data / "financebench/questions.jsonl"
-    known = {f"filings-{each.id}": each for each in read_questions(path.name, path.read_bytes()).questions}
+    known = {f"filings-{each.id}": each for each in read_published(data / "financebench/questions.jsonl").questions}
     for asked in filing_questions(engine, library, data):
         own = SetQuestion(asked.id, "filings", asked.id, asked.question, asked.answers, miss=asked.miss)
         yield own if asked.miss else replace(own, pages=asked.pages, source=known[asked.id].sources[0])
@@ -123,7 +122,9 @@ def rows_of(engine: Engine, evaluator: LocalEvaluator, library: Path, asked: Set
     def near(of: Sequence[RetrievedChunk]) -> list[RetrievedChunk]:
         return reach_cells(asked.question, of[: max(k, reach)], k) if reach else list(of[:k])
 
-    def row(how: Literal["with", "without", "miss"], chunks: Sequence[RetrievedChunk], sufficient: bool) -> FitRow:
+    def row(
+        how: Literal["with", "without", "miss"], chunks: Sequence[RetrievedChunk], sufficient: bool
+    ) -> Iterator[FitRow]:
         passages = [Passage(id=each.chunk.id, text=each.chunk.graded_text()) for each in chunks]
         grades = {grade.passage_id: grade.score or 0.0 for grade in evaluator.grade(asked.question, passages)}
         texts = [
@@ -131,21 +132,21 @@ def rows_of(engine: Engine, evaluator: LocalEvaluator, library: Path, asked: Set
             for passage, each in zip(passages, chunks, strict=True)
         ]
         readings = evaluator.read_set(asked.question, texts)
-        assert readings is not None, asked.id
-        id = f"{asked.id}/{how}"
-        return FitRow(id, asked.kind, asked.group, how, asked.miss, sufficient, asdict(readings))
+        if readings is not None:  # one of the best is read by its meaning: such a set has no score
+            id = f"{asked.id}/{how}"
+            yield FitRow(id, asked.kind, asked.group, how, asked.miss, sufficient, asdict(readings))
 
     if not found:
         return
     own = near(found)
     if asked.miss:
-        yield row("miss", own, sufficient=False)
+        yield from row("miss", own, sufficient=False)
         return
     evidence = {each.chunk.id: overlaps(each.chunk, asked) for each in found}
     says = {each.chunk.id: holds(each.chunk.text, asked.answers) for each in found}
     sufficient = asked.sufficient([(evidence[each.chunk.id], says[each.chunk.id]) for each in own])
     if sufficient is not None:
-        yield row("with", own, sufficient)
+        yield from row("with", own, sufficient)
     left = [each for each in found if not asked.takes(evidence[each.chunk.id], says[each.chunk.id])]
     if not left or len(left) == len(found):
         return
@@ -155,7 +156,7 @@ def rows_of(engine: Engine, evaluator: LocalEvaluator, library: Path, asked: Set
         for each in rest
     )
     if not elsewhere:
-        yield row("without", rest, sufficient=False)
+        yield from row("without", rest, sufficient=False)
 
 
 if __name__ == "__main__":

@@ -165,11 +165,10 @@ class GradedText:
 class SetReadings:
     """What a set of retrieved texts says of a question.
 
-    `best` is the best text's score 0..1, `words` counts the words of its likeliest answer, and `closeness` is how alike
-    it and the question are, a cosine. `agreeing` counts the next best three texts whose likeliest answer is the same.
-    `covered` is the share of the question's words that stand in any text, 0..1, rare words counting most; `absent` are
-    the rarest of the others as they are written, `years` those of the question that stand in no text, of
-    `years_asked`. `keywords` is the best BM25 score.
+    `best` is the best text's score 0..1, `rank` its place in the search, from 0, `words` counts the words of its
+    likeliest answer, `closeness` is its cosine with the question. `agreeing` of the next best three have the same
+    likeliest answer. `covered` is the share of the question's words that stand in any text, 0..1, by rarity; `absent`
+    are the rarest of the others, `years` those of the question in no text, of `years_asked`. `keywords`: the best BM25.
     """
 
     best: float
@@ -181,6 +180,7 @@ class SetReadings:
     keywords: float
     closeness: float
     words: int
+    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -245,7 +245,7 @@ def load_answer_layer(folder: Path = FOLDER) -> AnswerLayer | None:
     return AnswerLayer(*found) if found else None
 
 
-SET_FEATURES = ("best", "agreeing", "covered", "years_unmet", "keywords", "closeness", "words")
+SET_FEATURES = ("best", "agreeing", "covered", "years_unmet", "keywords", "closeness", "words", "rank")
 """One name a number that the layer weighs, in order."""
 NEAREST = 4
 """How many of the best texts have their likeliest answers compared."""
@@ -256,7 +256,10 @@ ABSENT = 5
 def read_set(
     question: str, texts: Sequence[GradedText], best: Sequence[tuple[str, Reading]], lexicon: Lexicon
 ) -> SetReadings:
-    """What the texts say together. `best`: those of the highest scores as the model read them, the best first."""
+    """What the texts say together, in the order in which they were found.
+
+    `best`: those of the highest scores as the model read them, the best first.
+    """
     _, reading = best[0]
     said = [bare_words(each[found.start : found.end]) for each, found in best]
     found = frozenset[str]().union(*(stems(each.text) for each in texts))
@@ -272,6 +275,7 @@ def read_set(
         keywords=max(each.keywords or 0.0 for each in texts),
         closeness=reading.closeness,
         words=len(said[0].split()),
+        rank=[each.score for each in texts].index(max(each.score for each in texts)),
     )
 
 
@@ -287,6 +291,7 @@ def set_features(readings: SetReadings) -> tuple[float, ...]:
         math.log1p(max(0.0, readings.keywords)),
         readings.closeness,
         math.log1p(readings.words),
+        math.log1p(readings.rank),
     )
 
 

@@ -227,7 +227,8 @@ def set_sentence(together: SetGrade) -> str:
     """What the score of the chunks as a set rests on."""
     readings = together.readings
     absent = [word for word in readings.absent if word not in readings.years]
-    said = [f"The best chunk scores {readings.best:.2f}."]
+    place = f"; {count(readings.rank, 'other')} came before it" if readings.rank else ""
+    said = [f"The best chunk scores {readings.best:.2f}{place}."]
     if readings.years:
         said.append(f"No chunk has the year {join_names(readings.years, 'or')}.")
     if absent:

@@ -26,7 +26,11 @@ def ask(app, question=QUESTION):
 
 def test_an_empty_library_has_the_box_and_the_sample_s_questions_and_says_what_is_on(app):
     app.run()
-    assert not app.exception and app.button(key="try-0").label.replace("\\", "") == QUESTION and app.chat_input(key="question")
+    assert (
+        not app.exception
+        and app.button(key="try-0").label.replace("\\", "") == QUESTION
+        and app.chat_input(key="question")
+    )
     assert "Runs on this machine · details" in said(app)
     assert "off **Web search**" in said(app) and "extractive" in said(app)
 

@@ -41,8 +41,9 @@ def run(aggregation: Aggregation) -> Trace:
             "The best chunk scores 0.62. Every word of the question stands in a chunk.",
         ),
         (
-            {"absent": ("zorb", "plim"), "years": (), "agreeing": 1},
-            "The best chunk scores 0.62. No chunk has “zorb” or “plim”. 1 other chunk with the same likely answer.",
+            {"absent": ("zorb", "plim"), "years": (), "agreeing": 1, "rank": 3},
+            "The best chunk scores 0.62; 3 others came before it. No chunk has “zorb” or “plim”. "
+            "1 other chunk with the same likely answer.",
         ),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 
 from crag.core.protocols import SetGrader
 from crag.core.types import GradedText, SetReadings
-from crag.evaluation.heads import SET_FEATURES, Lexicon, SetLayer, read_set, set_features
+from crag.evaluation.heads import SET_FEATURES, Lexicon, SetLayer, load_set_layer, read_set, set_features
 from crag.evaluation.local import LocalEvaluator
 from crag.models.cross_encoder import Reading
 from tests.support.local_models import with_layer
@@ -31,7 +31,14 @@ def readings(question: str = QUESTION, *others: tuple[str, str], keywords: float
 def test_one_text_that_has_every_word() -> None:
     found = readings()
     assert (found.best, found.agreeing, found.covered, found.absent, found.years) == (0.8, 0, 1.0, (), ())
-    assert (found.years_asked, found.keywords, found.closeness, found.words) == (0, 3.0, 0.5, 1)
+    assert (found.years_asked, found.keywords, found.closeness, found.words, found.rank) == (0, 3.0, 0.5, 1, 0)
+
+
+def test_the_best_text_s_place_in_the_search_counts() -> None:
+    texts = [GradedText(text=text, score=score, keywords=1.0) for text, score in (("Other.", 0.1), (TOWER, 0.8))]
+    found = read_set(QUESTION, texts, [read(TOWER, "1889")], LEXICON)
+    layer = load_set_layer()
+    assert found.rank == 1 and layer and layer.score(found) < layer.score(replace(found, rank=0))
 
 
 def test_years_that_no_text_has_are_named_once() -> None:
