@@ -125,7 +125,7 @@ def test_what_is_no_weight_is_refused(weights: dict[str, float]) -> None:
         Weights(**weights)
 
 
-@pytest.mark.parametrize("calls", [{}, {C: 0, A: 1}, {C: 0, A: -1, I: 0}, {C: 0, A: NAN, I: 0}])
-def test_effort_names_every_action(calls: dict[Action, float]) -> None:
-    with pytest.raises(SettingsError, match="for each action"):
-        Effort(calls=calls)
+def test_effort_is_what_the_settings_lead_to() -> None:
+    assert Effort.of(Settings()) == Effort()
+    found = Effort.of(Settings(web_on=("CORRECT",)))
+    assert (found.searches, found.calls) == ({C: 1, A: 0, I: 0}, {C: 1, A: 0, I: 0})
