@@ -1,4 +1,4 @@
-"""What a score and a run's end hang on: words, sentences and texts left out in turn, and the nearest other verdict.
+"""What a score and a run's end hang on: words, sentences and texts left out in turn.
 
 Nothing here asks a model that costs.
 """
@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from crag.analysis.whatif.whatif import Without
-from crag.core.errors import FilterError, LibraryError, NotFoundError
+from crag.core.errors import NotFoundError
 from crag.core.model_ids import Maker
-from crag.core.protocols import GradeExplainer, RetrievalEvaluator, SearchQuery
+from crag.core.protocols import GradeExplainer, RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Answer, Chunk, Grade, GradePart, Passage, WebPage
@@ -37,8 +35,6 @@ WORDS, SENTENCES = 12, 16
 """How many words of a question, and sentences of a chunk, are left out one after another."""
 CHARACTERS = 40_000
 """What is read of a long chunk for its words, and for its sentences: fewer of them are left out then."""
-NEIGHBOURS = 6
-"""Chunks of the library that are graded to find one with another verdict, where the run has none."""
 
 Span = tuple[int, int]
 Unexplained = Literal["", "not graded", "together", "failed", "model", "other"]
@@ -58,27 +54,13 @@ class Occlusion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OtherText:
-    """A text that got another verdict for the same question. `closeness`: the cosine of both texts' vectors.
-
-    `retrieved`: the run has it; else it was graded for this explanation.
-    """
-
-    chunk: Chunk
-    grade: Grade
-    verdict: Action
-    closeness: float
-    retrieved: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GradeExplanation:
     """What a chunk's score rests on. Where `reason` says why, nothing was left out and `parts` is empty.
 
     `words`: of the question, those that say something; `sentences`: of the chunk's text, those with a word; both in
     order. `more_words` and `more_sentences` count those that were not tried. `untitled`: the score without the chunk's
     context (its title and heading), where it has one. `parts`: the layers that made the score, as its evaluator names
-    them. `other` is None where none of the `compared` texts got another verdict.
+    them.
     """
 
     question: str
@@ -93,8 +75,6 @@ class GradeExplanation:
     more_sentences: int = 0
     untitled: float | None = None
     parts: tuple[GradePart, ...] = ()
-    other: OtherText | None = None
-    compared: int = 0
 
     @property
     def score(self) -> float | None:
@@ -114,7 +94,7 @@ class GradeExplanation:
 def explain_grade(engine: Engine, library: Library, trace: Trace, chunk_id: str) -> GradeExplanation:
     """Why a chunk of a run got its score, by the engine's own evaluator, whose grades are stored in the library.
 
-    At most `WORDS` + `SENTENCES` + `NEIGHBOURS` + 1 texts are graded; of texts that were graded before, none. The
+    At most `WORDS` + `SENTENCES` + 1 texts are graded; of texts that were graded before, none. The
     chunk's text is the run's own, also where its document was changed or deleted since. Raises NotFoundError for a
     chunk that the run does not have.
     """
@@ -130,12 +110,11 @@ def explain_grade(engine: Engine, library: Library, trace: Trace, chunk_id: str)
         lower=settings.lower,
         reason=_reason(evaluator, settings, grade),
     )
+    if found.reason:
+        return found
     grades = GradeBatch(library.cache)
-    service = GradingService(guard_evaluator(evaluator), grades)
     with grades.hold():
-        if not found.reason:
-            found = _occlude(found, service, evaluator, settings.grade_chars)
-        return found if found.verdict is None else _contrast(found, service, engine, library, trace)
+        return _occlude(found, GradingService(guard_evaluator(evaluator), grades), evaluator, settings.grade_chars)
 
 
 def _reason(evaluator: RetrievalEvaluator, settings: Settings, grade: Grade | None) -> Unexplained:
@@ -209,69 +188,7 @@ def _choose(text: str, question: str, spans: Sequence[Span], most: int) -> list[
     return [spans[place] for place in likeliest([text[start:end] for start, end in spans], question, most)]
 
 
-# ---- the nearest text that ended otherwise -------------------------------------------------------------------------
-
-
-def _contrast(
-    found: GradeExplanation, service: GradingService, engine: Engine, library: Library, trace: Trace
-) -> GradeExplanation:
-    """With the nearest other text: of the run's graded chunks, else of the library's chunks near to it."""
-    own = [each.chunk for id, each in trace.chunks.items() if id != found.chunk.id]
-    graded = [(chunk, grade) for chunk in own if (grade := trace.grade_of(chunk.id)) is not None]
-    other = _nearest(found, graded, engine, library, trace)
-    if other is None and not found.reason and not found.chunk.elsewhere:
-        beside = {chunk.id: chunk for chunk in _beside(found, library, trace)}
-        limit = trace.run_settings.grade_chars
-        passages = [Passage(id=id, text=chunk.graded_text(limit)) for id, chunk in beside.items()]
-        more = [(beside[grade.passage_id], grade) for grade in service.grade(found.question, passages)]
-        other = _nearest(found, more, engine, library, trace)
-        graded += more
-    return replace(found, other=other, compared=len(graded))
-
-
-def _beside(found: GradeExplanation, library: Library, trace: Trace) -> list[Chunk]:
-    """Chunks of the library like this one that the run did not retrieve."""
-    query = SearchQuery(found.chunk.text[:MAX_CHARACTERS], NEIGHBOURS + len(trace.sources), mode="dense")
-    try:
-        near = [each.chunk for each in library.find(query)]
-    except (LibraryError, FilterError):
-        return []  # it is empty or can't be searched now: the run's own chunks are all there is
-    return [chunk for chunk in near if chunk.id not in trace.sources][:NEIGHBOURS]
-
-
-def _nearest(
-    found: GradeExplanation,
-    graded: Sequence[tuple[Chunk, Grade]],
-    engine: Engine,
-    library: Library,
-    trace: Trace,
-) -> OtherText | None:
-    """Of these chunks the one nearest to the explained one of those with another verdict."""
-    said = [
-        (chunk, grade, verdict(grade.score, upper=found.upper, lower=found.lower))
-        for chunk, grade in graded
-        if grade.score is not None
-    ]
-    others = [each for each in said if each[2] is not found.verdict]
-    if not others:
-        return None
-    chunks = [found.chunk, *(chunk for chunk, _, _ in others)]
-    stored = library.documents.vectors([chunk.id for chunk in chunks])
-    if len(stored) == len(chunks):
-        vectors = np.stack([stored[chunk.id] for chunk in chunks])
-    else:  # deleted since, or of another store
-        vectors = engine.embedder.embed([chunk.indexed_text for chunk in chunks])
-    closeness = vectors[1:] @ vectors[0]
-    best = int(np.argmax(closeness))
-    chunk, grade, other = others[best]
-    return OtherText(
-        chunk=chunk,
-        grade=grade,
-        verdict=other,
-        closeness=float(closeness[best]),
-        retrieved=chunk.id in trace.sources,
-    )
-
+# ---- the answer without some texts ---------------------------------------------------------------------------------
 
 NoAnswer = Literal["", "no answer", "written", "decision", "evidence", "web"]
 """Why an answer without some texts is not known. "no answer": the run has none. "written": a language model wrote it.

@@ -109,22 +109,6 @@ def untried_sentence(found: GradeExplanation) -> str:
     return f"Not tried: {join_names(left)}." if left else ""
 
 
-def other_text_sentence(found: GradeExplanation) -> str:
-    """The nearest text with another verdict, or how many texts were compared in vain."""
-    if found.verdict is None:
-        return ""
-    if found.other is None:
-        compared = count(found.compared, "text")
-        return f"None of the {compared} compared got another verdict." if found.compared else ""
-    other = found.other
-    score = format_score(other.grade.score or 0.0, found.upper, found.lower)
-    where = "in this run" if other.retrieved else "in your library"
-    return (
-        f"The nearest text {where} with another verdict: {place_text(other.chunk)} scores {score}, {other.verdict} "
-        f"(closeness {other.closeness:.2f})."
-    )
-
-
 def without_sentences(without: Without, answer: AnswerWithout) -> list[str]:
     """The action without the texts left out, and what only a new run can show."""
     what = without.what
@@ -148,17 +132,6 @@ def citations_sentence(answer: Answer) -> str:
     """What an answer cites; empty of nothing."""
     cited = [f"[{each.number}] {place_text(each)}" for each in answer.citations]
     return f"It cites {join_names(cited)}. {STATES[answer.state]}." if cited else ""
-
-
-def moves_sentence(trace: Trace, moves: Sequence[Move]) -> str:
-    """Why no threshold changes the action; empty where one does."""
-    if moves:
-        return ""
-    if trace.action is None:
-        return "The run took no action that a threshold could change."
-    if trace.run_settings.forced:
-        return "The action was forced, so no threshold changes it."
-    return "No move of one threshold alone changes the action."
 
 
 def relaxed_sentence(move: Move) -> str:

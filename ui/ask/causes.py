@@ -31,7 +31,6 @@ from crag.messages.explanations import (
     grade_sentences,
     miss_sentence,
     missing_sentence,
-    other_text_sentence,
     part_text,
     untried_sentence,
     without_sentences,
@@ -111,8 +110,6 @@ def _score(session: Session, trace: Trace) -> None:
         st.caption(_LEGEND)
     if untried := untried_sentence(found):
         st.caption(markdown(untried))
-    other = f"“{excerpt(found.other.chunk.text, 300)}”" if found.other is not None else ""
-    draw(h.div("cx")[h.p[other_text_sentence(found)], h.p("small")[other]])
     if found.words or found.sentences or found.parts:
         with st.expander("Numbers"):
             _numbers(found)

@@ -224,14 +224,13 @@ Threshold = Literal["upper", "lower", "both"]
 class Move:
     """A move of one threshold, or of both where they are one, that ends a run in another action.
 
-    `decision` is what would be acted on; `searches_again` as in `Without`.
+    `decision` is what would be acted on, without another search of the library than those that the run made.
     """
 
     threshold: Threshold
     before: float
     after: float
     decision: Decision
-    searches_again: bool
 
     @property
     def settings(self) -> dict[str, float]:
@@ -239,38 +238,32 @@ class Move:
         return _moved(self.threshold, self.after)
 
 
-def smallest_moves(trace: Trace) -> tuple[Move, ...]:
-    """Of each threshold the smallest move, to a hundredth, that changes the action; the smaller of the two first.
+def relaxing_moves(trace: Trace) -> tuple[Move, ...]:
+    """By which a run that did without the library's chunks answers from them: each the smallest, to a hundredth, that
+    changes the action; the smaller of the two first.
 
-    None of a run that graded nothing or whose action was forced, and where no move would change it.
+    None of a run that graded nothing or whose action was forced, and where no move down leads there.
     """
     settings = trace.run_settings
-    if trace.action is None or settings.forced:
+    if settings.forced or uses_documents(trace.action, settings):
         return ()
     planner = Planner(Entry.of(trace))
     thresholds: tuple[Threshold, ...] = ("both",) if settings.binary else ("upper", "lower")
-    moves = filter(None, (_smallest(planner, trace, settings, each) for each in thresholds))
-    return tuple(sorted(moves, key=lambda move: abs(move.after - move.before)))
+    moves = filter(None, (_relax(planner, trace, settings, each) for each in thresholds))
+    return tuple(sorted(moves, key=lambda move: move.before - move.after))
 
 
-def relaxing_moves(trace: Trace) -> tuple[Move, ...]:
-    """Of `smallest_moves` those by which a run that did without the library's chunks answers from them."""
-    settings = trace.run_settings
-    moves = () if uses_documents(trace.action, settings) else smallest_moves(trace)
-    return tuple(each for each in moves if each.after < each.before and uses_documents(each.decision.action, settings))
-
-
-def _smallest(planner: Planner, trace: Trace, settings: Settings, threshold: Threshold) -> Move | None:
+def _relax(planner: Planner, trace: Trace, settings: Settings, threshold: Threshold) -> Move | None:
     own = settings.lower if threshold == "lower" else settings.upper
-    least, most = settings.lower if threshold == "upper" else 0.0, settings.upper if threshold == "lower" else 1.0
-    hundredths = range(math.ceil(least * 100 - _EXACT), math.floor(most * 100 + _EXACT) + 1)
-    for after in sorted((place / 100 for place in hundredths), key=lambda value: abs(value - own)):
-        changed = settings.model_copy(update=_moved(threshold, after))
+    least = settings.lower if threshold == "upper" else 0.0
+    for place in range(math.floor(own * 100 + _EXACT), math.ceil(least * 100 - _EXACT) - 1, -1):
+        changed = settings.model_copy(update=_moved(threshold, place / 100))
         decision, _, reason = planner.decision(changed)
-        if again := reason == _NO_LOOP:
+        if reason == _NO_LOOP:
             decision, _, _ = planner.decision(_ended(changed, trace))
         if decision is not None and decision.action is not trace.action:
-            return Move(threshold=threshold, before=own, after=after, decision=decision, searches_again=again)
+            move = Move(threshold=threshold, before=own, after=place / 100, decision=decision)
+            return move if uses_documents(decision.action, settings) else None
     return None
 
 
