@@ -1,7 +1,4 @@
-"""What a score and a run's end hang on: words, sentences and texts left out in turn.
-
-Nothing here asks a model that costs.
-"""
+"""What a score rests on: words and sentences left out in turn, by the local evaluator. No model that costs is asked."""
 
 from __future__ import annotations
 
@@ -10,18 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from crag.analysis.whatif.whatif import Without
 from crag.core.errors import NotFoundError
 from crag.core.model_ids import Maker
 from crag.core.protocols import GradeExplainer, RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action, Answer, Chunk, Grade, GradePart, Passage, WebPage
+from crag.core.types import Action, Chunk, Grade, GradePart, Passage
 from crag.evaluation.grading import GradeBatch, GradingService
 from crag.evaluation.refinement import likeliest
 from crag.evaluation.trigger import verdict
-from crag.generation.extractive import ExtractiveGenerator
-from crag.generation.ground import finish, without_floor
 from crag.models.runtime import MAX_CHARACTERS
 from crag.pipeline.foreign_parts import guard_evaluator
 from crag.storage.library import Library
@@ -129,9 +123,6 @@ def _reason(evaluator: RetrievalEvaluator, settings: Settings, grade: Grade | No
     return "model" if evaluator.calls_models or Maker.of(grade.evaluator).provider else "other"
 
 
-# ---- parts left out ------------------------------------------------------------------------------------------------
-
-
 def _occlude(
     found: GradeExplanation, service: GradingService, evaluator: RetrievalEvaluator, limit: int
 ) -> GradeExplanation:
@@ -186,46 +177,3 @@ def _choose(text: str, question: str, spans: Sequence[Span], most: int) -> list[
     if len(spans) <= most:
         return list(spans)
     return [spans[place] for place in likeliest([text[start:end] for start, end in spans], question, most)]
-
-
-# ---- the answer without some texts ---------------------------------------------------------------------------------
-
-NoAnswer = Literal["", "no answer", "written", "decision", "evidence", "web"]
-"""Why an answer without some texts is not known. "no answer": the run has none. "written": a language model wrote it.
-"decision": the action is unknown. "evidence": how the strips would score, and "web": what a search would bring."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerWithout:
-    """The answer of a run without some of its texts; None where `reason` says why only a new run can tell.
-
-    Its citations are those that it has before it is checked.
-    """
-
-    answer: Answer | None
-    reason: NoAnswer = ""
-
-
-def answer_without(engine: Engine, without: Without, *, web_on: bool) -> AnswerWithout:
-    """Quote again from what is left. `web_on`: whether a run with the same settings could search the web now."""
-    trace, what, settings = without.trace, without.what, without.settings
-    if trace.answer is None:
-        return AnswerWithout(answer=None, reason="no answer")
-    if not trace.answer.quoted or not isinstance(engine.generator, ExtractiveGenerator):
-        return AnswerWithout(answer=None, reason="written")
-    if what.decision is None and settings.evaluator != "none":
-        return AnswerWithout(answer=None, reason="decision")
-    if what.documents == "unknown":
-        return AnswerWithout(answer=None, reason="evidence")
-    if what.web == "unknown" and (web_on or trace.searches):
-        return AnswerWithout(answer=None, reason="web")
-    knowledge = [strip for strips in what.strips.values() for strip in strips if strip.kept]
-    sources: dict[str, Chunk | WebPage] = {id: trace.sources[id] for id in without.acted}
-    if what.web == "known":
-        sources |= {page.id: page for page in trace.pages}
-    graders = {grade.evaluator for each in trace.rounds for grade in each.made if not grade.failed}
-    if graders - {engine.evaluator.id}:
-        settings = without_floor(settings, what.decision)
-    pieces = engine.generator.answer(trace.meant, knowledge, sources, settings)
-    whole = next(piece for piece in pieces if isinstance(piece, Answer))
-    return AnswerWithout(answer=finish(whole, what.decision, knowledge, settings))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -73,12 +73,11 @@ class Scraping:
         return hmac.compare_digest(digest_bearer(request.headers.getlist("authorization")), self._token or b"-")
 
 
-def metrics_token(environment: Mapping[str, str] | None = None) -> str:
+def metrics_token() -> str:
     """What CRAG_METRICS_TOKEN holds, or the file that CRAG_METRICS_TOKEN_FILE names; "" where there is none."""
-    source = os.environ if environment is None else environment
-    file = source.get(FILE_VARIABLE, "")
-    if source.get(VARIABLE) or not file:
-        return source.get(VARIABLE, "").strip()
+    given, file = os.environ.get(VARIABLE, ""), os.environ.get(FILE_VARIABLE, "")
+    if given or not file:
+        return given.strip()
     try:
         return Path(file).read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:

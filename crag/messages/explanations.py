@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from crag.analysis.causes import AnswerWithout, GradeExplanation, NoAnswer, Occlusion, Unexplained
+from crag.analysis.causes import GradeExplanation, Occlusion, Unexplained
 from crag.analysis.stages.miss import REACH, Fate, Miss
 from crag.analysis.tour import FIGURE, ORDER, Break, Situation, marked, says
-from crag.analysis.whatif.whatif import Move, Without
+from crag.analysis.whatif.whatif import Move
 from crag.core.model_ids import name_in_sentence
 from crag.core.policy import uses_documents
 from crag.core.settings import Settings, meta
 from crag.core.trace import Trace
-from crag.core.types import Action, Answer, Chunk, Citation, GradePart, Strip
-from crag.messages.answers import STATES, conflict_sentences, state_text
-from crag.messages.tuning import unknown_sentence
+from crag.core.types import Action, Chunk, Citation, GradePart, Strip
+from crag.messages.answers import conflict_sentences, state_text
 from crag.messages.wording import decision_sentence
 from crag.text.formats import count, format_score, join_names
 
@@ -28,14 +27,6 @@ _REASONS: dict[Unexplained, str] = {
     "failed": "The grade of this chunk failed, so there is no score to explain.",
     "model": "It was graded by {who}. Each word or sentence left out would be one more call, so none is left out.",
     "other": "It was graded by {who}, which is not the evaluator in use. Ask again to see a score explained.",
-}
-_NO_ANSWER: dict[NoAnswer, str] = {
-    "": "",
-    "no answer": "The run has no answer.",
-    "written": "A language model wrote the answer, so only a new run can show another one.",
-    "decision": "The answer is unknown, as the action is.",
-    "evidence": "The answer needs a new run: this one did not score the strips that would be used.",
-    "web": "The answer needs a new run, which would search the web.",
 }
 _PARTS = {
     "relevance": "How far the text answers, as the model reads it",
@@ -107,31 +98,6 @@ def untried_sentence(found: GradeExplanation) -> str:
         if more
     ]
     return f"Not tried: {join_names(left)}." if left else ""
-
-
-def without_sentences(without: Without, answer: AnswerWithout) -> list[str]:
-    """The action without the texts left out, and what only a new run can show."""
-    what = without.what
-    if what.decision is None:
-        lead = "The action is unknown." if what.unknown else "Plain RAG takes no action."
-    elif what.changes_action:
-        lead = f"{what.before} becomes {decision_sentence(what.decision)}"
-    else:
-        lead = f"Still {decision_sentence(what.decision)}"
-    said = [lead]
-    if answer.answer is None:
-        said += filter(None, (*map(unknown_sentence, what.unknown), _NO_ANSWER[answer.reason]))
-    if without.searches_again:
-        said.append(
-            "Before that, the library would be searched again with a rewritten query. What this finds needs a new run."
-        )
-    return said
-
-
-def citations_sentence(answer: Answer) -> str:
-    """What an answer cites; empty of nothing."""
-    cited = [f"[{each.number}] {place_text(each)}" for each in answer.citations]
-    return f"It cites {join_names(cited)}. {STATES[answer.state]}." if cited else ""
 
 
 def relaxed_sentence(move: Move) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.core.errors import InputError, SettingsError
+from crag.core.errors import InputError
 from crag.core.policy import searches_web, uses_documents
 from crag.core.settings import Settings
 from crag.core.types import Action, Aggregation
@@ -59,19 +59,13 @@ class Weights:
 
     CORRECT is right where the retrieved texts hold the answer, INCORRECT where they do not. AMBIGUOUS counts as the
     part `ambiguous` (0..1) of a right action: it reads both sources, so the answer is seldom lost. The defaults are
-    those of docs/decisions/thresholds.md. Raises SettingsError for a number out of its range.
+    those of docs/decisions/thresholds.md.
     """
 
     right: float = 1.0
     ambiguous: float = 0.75
     call: float = 0.05
     search: float = 0.1
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.ambiguous <= 1:
-            raise SettingsError("What AMBIGUOUS is worth lies from 0 to 1, as a part of a right action.")
-        if not all(math.isfinite(value) and value >= 0 for value in (self.right, self.call, self.search)):
-            raise SettingsError("What a right action, a call or a search weighs is a number from 0 up.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -156,7 +156,7 @@ def scrape(authorization: str, peer: str = "127.0.0.1") -> Request:
     return Request({"type": "http", "method": "GET", "headers": headers, "client": (peer, 1)})
 
 
-def test_refusals_are_told_and_the_token_is_in_none(tmp_path: Path) -> None:
+def test_refusals_are_told_and_the_token_is_in_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[str] = []
     token = "0123456789-a-token"
     scraping = Scraping("token", token, False, heard.append)
@@ -169,8 +169,9 @@ def test_refusals_are_told_and_the_token_is_in_none(tmp_path: Path) -> None:
         unset = Scraping("token", short, True, heard.append)
         assert not unset.on and unset.reply(scrape(f"Bearer {short}"), None).status_code == 404
     (tmp_path / "token").write_text(f"{token}\n")
-    assert metrics_token({"CRAG_METRICS_TOKEN_FILE": str(tmp_path / "token")}) == token
-    assert metrics_token({"CRAG_METRICS_TOKEN_FILE": str(tmp_path / "none")}) == ""
+    for name, known in (("token", token), ("none", "")):
+        monkeypatch.setenv("CRAG_METRICS_TOKEN_FILE", str(tmp_path / name))
+        assert metrics_token() == known
 
 
 def test_what_lacks_is_named_and_no_place_is(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag.analysis.thresholds.sweep import Effort, Scored, Weights, best_pair, gains, sweep
-from crag.core.errors import InputError, SettingsError
+from crag.analysis.thresholds.sweep import Effort, Scored, best_pair, gains, sweep
+from crag.core.errors import InputError
 from crag.core.policy import acted_on
 from crag.core.settings import Settings
 from crag.core.types import Action, Aggregation, Grade
@@ -117,12 +117,6 @@ def test_what_is_no_threshold_is_refused(grid: list[float]) -> None:
 def test_what_is_no_score_is_refused(score: float) -> None:
     with pytest.raises(ValueError, match=r"0\.\.1"):
         Scored(scores=(0.5, score))
-
-
-@pytest.mark.parametrize("weights", [{"ambiguous": 1.1}, {"ambiguous": NAN}, {"right": -1}, {"search": math.inf}])
-def test_what_is_no_weight_is_refused(weights: dict[str, float]) -> None:
-    with pytest.raises(SettingsError):
-        Weights(**weights)
 
 
 def test_effort_is_what_the_settings_lead_to() -> None:
