@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from crag.core.documents import Chunk
 from crag.core.events import ActionTaken, Event, Failed, Guidance, event_to_json
@@ -101,6 +101,26 @@ def describe_grade(grade: Grade | None) -> dict[str, Any]:
     if grade.score is None:
         return {"error": about(grade.error, grade.who), "evaluator": grade.evaluator}
     return {"score": grade.score, "reason": grade.reason, "evaluator": grade.evaluator, "cached": grade.cached}
+
+
+class DocumentRecord(BaseModel):
+    """What a program sees of a document. The place of its file is not among it."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: str
+    object: Literal["document"] = "document"
+    name: str
+    title: str
+    kind: str
+    bytes: int = Field(validation_alias="size")
+    pages: int
+    chunks: int
+    added_at: str
+    url: str | None
+    published: Annotated[str | None, BeforeValidator(lambda day: day or None)]
+    confidence: float
+    warnings: tuple[str, ...]
 
 
 class Hit(Record):

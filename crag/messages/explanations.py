@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from crag.analysis.causes import GradeExplanation, Occlusion, Unexplained
 from crag.analysis.stages.miss import REACH, Fate, Miss
-from crag.analysis.tour import FIGURE, ORDER, Break, Situation, marked, says
+from crag.analysis.tour import FIGURE, ORDER, Break, Situation, says
 from crag.analysis.whatif.whatif import Move
 from crag.core.model_ids import name_in_sentence
 from crag.core.policy import uses_documents
 from crag.core.settings import Settings, meta
 from crag.core.trace import Trace
 from crag.core.types import Action, Chunk, Citation, GradePart, Strip
-from crag.messages.answers import conflict_sentences, state_text
-from crag.messages.wording import decision_sentence
 from crag.text.formats import count, format_score, join_names
 
 LEAST = 0.01
@@ -300,19 +298,3 @@ def says_text(trace: Trace) -> str:
     if trace.answer is None or trace.answer.abstained:
         return "No answer"
     return f"Says {FIGURE}" if says(trace, FIGURE) else "Says something else"
-
-
-def outcome_lines(trace: Trace) -> list[str]:
-    """What a run did, beside its answer: its action and why, where it searched, what it flags."""
-    decision = (
-        decision_sentence(trace.decision) if trace.decision else "All that was retrieved was used; nothing was graded."
-    )
-    conflicts = conflict_sentences(trace.answer) if trace.answer else []
-    number = marked(trace)
-    return [
-        decision,
-        *(f"Searched the web for “{each.query}”: {count(len(each.pages), 'page')}." for each in trace.searches),
-        state_text(trace),
-        *conflicts,
-        *([f"Marked: {count(number, 'chunk')} with text that speaks to a model."] if number else []),
-    ]

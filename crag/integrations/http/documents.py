@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 
 import python_multipart  # noqa: F401 - FastAPI reads forms with it; a missing package is reported at the start
 from fastapi import APIRouter, Form, Query, UploadFile
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse, Response
 
 from crag.core.filters import filter_of
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound
 from crag.core.protocols import SearchQuery
-from crag.export.records import HitRecord
+from crag.export.records import DocumentRecord, HitRecord
 from crag.integrations.calls import Call, in_turn
 from crag.integrations.http.problems import Problem
 from crag.integrations.http.serving import CurrentCall, GuardedRoute, Id, RequestModel, UploadRoute
@@ -52,26 +52,6 @@ def search(asked: Search, call: CurrentCall) -> Hits:
     where = filter_of(asked.where)
     query = SearchQuery(text=asked.query, where=where, **asked.model_dump(exclude={"query", "where"}))
     return Hits(data=[HitRecord.of(hit) for hit in call.library.find(query)])
-
-
-class DocumentRecord(BaseModel):
-    """What a program sees of a document. The place of its file is not among it."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    id: str
-    object: Literal["document"] = "document"
-    name: str
-    title: str
-    kind: str
-    bytes: int = Field(validation_alias="size")
-    pages: int
-    chunks: int
-    added_at: str
-    url: str | None
-    published: Annotated[str | None, BeforeValidator(lambda day: day or None)]
-    confidence: float
-    warnings: tuple[str, ...]
 
 
 class DocumentPage(BaseModel):
