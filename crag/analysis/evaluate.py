@@ -246,11 +246,7 @@ def rows(library: Library, evaluation_id: str) -> tuple[ResultRow, ...]:
 
     A row's run may have been deleted since. A result of another version that can't be read is a row that says so.
     """
-    texts = library.evaluations.results(evaluation_id)
-    try:
-        return rows_from_json(f"[{','.join(texts)}]")
-    except ValidationError:
-        return tuple(_row(text) for text in texts)
+    return tuple(map(_row, library.evaluations.results(evaluation_id)))
 
 
 def spending(library: Library, evaluation_id: str, prices: Prices) -> Spent:

@@ -31,7 +31,6 @@ _PARTS = re.compile(r"(?<!\s)\s*+[|:]\s++")
 class KeptPage:
     """What came of keeping a page. `already`: its text was in the library, maybe under another name."""
 
-    page: WebPage
     document: Document
     already: bool
 
@@ -76,7 +75,7 @@ def keep(
     the engine's readers, as any file does. Raises DocumentError, RoomError, ModelMismatchError, CancelledError.
     """
     if known := in_library([page], library).get(page.id):
-        return KeptPage(page=page, document=known, already=True)
+        return KeptPage(document=known, already=True)
     began, data = time.perf_counter(), _bytes(page)
     identity, name = content_id(data), safe_name(_PARTS.sub(" – ", page.title) or page.url)
     stop = cancel or threading.Event()
@@ -97,7 +96,7 @@ def keep(
     document = replace(record, url=page.url, seconds=seconds, confidence=KEPT_CONFIDENCE)
     library.documents.add(document, data, chunks, vectors, _describe_page(page, question))
     library.refresh_index()
-    return KeptPage(page=page, document=document, already=False)
+    return KeptPage(document=document, already=False)
 
 
 def verify(library: Library, document: str) -> None:

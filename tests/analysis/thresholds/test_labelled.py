@@ -1,7 +1,5 @@
 """What is known of stored runs' first retrievals: by a question set, by people's thumbs, and for a sweep."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,27 +55,6 @@ CHUNKS = (
     ("other.pdf", 3, "Nothing is here."),
 )
 ASKED = Question(id="1", question="When was it opened?", answers=("1890",), sources=("Bridges.pdf",), pages=(3,))
-
-
-@pytest.mark.parametrize(
-    ("expected", "relevant", "answerable"),
-    [
-        (ASKED, (True, True, False), True),
-        (replace(ASKED, pages=(), answers=("1066",)), (False, False, False), False),
-        (replace(ASKED, pages=(), answers=()), (True, True, False), True),
-        (replace(ASKED, labels=(UNANSWERABLE,)), (False, False, False), False),
-        (Question(id="1", question="When?"), (None, None, None), None),
-    ],
-    ids=["page", "answer missed", "source", "unanswerable", "no label"],
-)
-def test_each_chunk_is_judged_by_the_finest_label(
-    expected: Question, relevant: tuple[bool | None, ...], answerable: bool | None
-) -> None:
-    trace = trace_of(retrieved(*CHUNKS), retrieved(CHUNKS[2]))
-    found, held = expected_relevance(trace, expected)
-    assert (found[0], held) == (relevant, answerable)
-    assert found[1] == (relevant[2],)
-    assert held == round_holds(trace.rounds[0], expected)
 
 
 @given(
