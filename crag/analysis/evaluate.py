@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pydantic import TypeAdapter, ValidationError
 
 from crag.analysis.metrics.metrics import ResultRow, measure_run
-from crag.analysis.metrics.results import rows_from_json, rows_to_json
+from crag.analysis.metrics.results import row_from_json, row_to_json
 from crag.analysis.questions.sets import QUESTION_CHARS, Question, QuestionSet
 from crag.core import __version__
 from crag.core.config import AppConfig, Keys
@@ -76,7 +76,7 @@ class EvaluationRun:
                 if trace.cancelled:
                     return
                 row = self._measured(trace, self.questions[place])
-                if store.save_result(self.id, place, rows_to_json([row])[1:-1]):
+                if store.save_result(self.id, place, row_to_json(row)):
                     self._stop_if_broken(place, trace)
                     done.add(place)
                     self._finish_if_whole(len(done))
@@ -256,7 +256,7 @@ def spending(library: Library, evaluation_id: str, prices: Prices) -> Spent:
 
 def _row(text: str) -> ResultRow:
     try:
-        return rows_from_json(f"[{text}]")[0]
+        return row_from_json(text)
     except ValidationError:
         values = json.loads(text)
         return ResultRow(

@@ -6,12 +6,12 @@ Sentences stand beside the facts that they are composed from. Scores are relevan
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields, replace
-from typing import Annotated, Any, Literal, TypeVar
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from crag.core.documents import Chunk
+from crag.core.documents import Chunk, Document
 from crag.core.events import ActionTaken, Event, Failed, Guidance, event_to_json
 from crag.core.model_ids import about
 from crag.core.trace import Approval, Rewrite, Round, Search, StepRecord, Trace
@@ -106,21 +106,24 @@ def describe_grade(grade: Grade | None) -> dict[str, Any]:
 class DocumentRecord(BaseModel):
     """What a program sees of a document. The place of its file is not among it."""
 
-    model_config = ConfigDict(from_attributes=True)
-
     id: str
     object: Literal["document"] = "document"
     name: str
     title: str
     kind: str
-    bytes: int = Field(validation_alias="size")
+    bytes: int
     pages: int
     chunks: int
     added_at: str
     url: str | None
-    published: Annotated[str | None, BeforeValidator(lambda day: day or None)]
+    published: str | None
     confidence: float
     warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, document: Document, **more: Any) -> Self:
+        own = {"bytes": document.size, "published": document.published or None}
+        return cls(**asdict(document) | own | more)
 
 
 class Hit(Record):

@@ -105,7 +105,7 @@ def list_documents(
         raise Problem(400, "invalid_field", "after: there is no such document.", param="after")
     rest = ids[ids.index(after) + 1 :] if after is not None else ids
     found = {each.id: each for each in documents.all(rest[:limit])}
-    data = [DocumentRecord.model_validate(found[id]) for id in rest[:limit] if id in found]
+    data = [DocumentRecord.of(found[id]) for id in rest[:limit] if id in found]
     return DocumentPage(data=data, total=len(ids), has_more=len(rest) > limit)
 
 
@@ -113,7 +113,7 @@ def list_documents(
 @in_turn
 def one(id: Id, call: CurrentCall) -> DocumentRecord:
     """What is known of it."""
-    return DocumentRecord.model_validate(call.library.documents.get(id))
+    return DocumentRecord.of(call.library.documents.get(id))
 
 
 @router.delete("/v1/documents/{id}", summary="Delete a document")
@@ -159,7 +159,7 @@ def _outcomes(events: Iterator[Any]) -> Iterator[FileOutcome]:
         match event:
             case DocumentAdded() | DuplicateFound():
                 outcome: Outcome = "added" if isinstance(event, DocumentAdded) else "duplicate"
-                document = DocumentRecord.model_validate(event.document)
+                document = DocumentRecord.of(event.document)
                 yield FileOutcome(name=event.name, attached_to=source, outcome=outcome, document=document)
             case DocumentFailed():
                 error = FileError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
@@ -140,7 +140,7 @@ def documents(
 
 
 def _listed(document: Document, fields: Fields) -> Listed:
-    return Listed(**asdict(document), fields=fields, uri=document_uri(document.id))
+    return Listed.of(document, fields=fields, uri=document_uri(document.id))
 
 
 MB = 1024 * 1024
@@ -182,9 +182,9 @@ async def add_document(
                 ended = event
     match ended:
         case DocumentAdded():
-            return AddResult(**asdict(ended.document), status="added", uri=document_uri(ended.document.id))
+            return AddResult.of(ended.document, status="added", uri=document_uri(ended.document.id))
         case DuplicateFound():
-            return AddResult(**asdict(ended.document), status="duplicate", uri=document_uri(ended.document.id))
+            return AddResult.of(ended.document, status="duplicate", uri=document_uri(ended.document.id))
         case DocumentFailed():
             raise CragError(ended.message, ended.remedy)
         case _:

@@ -348,6 +348,3 @@ def test_effort_by_hand() -> None:
     assert row.step_seconds == {"retrieve": 0.75}
     assert measure_run(replace(RUN, calls=(called(10), called(None))), ASKED).input_tokens is None
     assert measure_run(RUN, ASKED).input_tokens == 0
-
-
-# A real run
