@@ -125,7 +125,7 @@ def miss_sentence(miss: Miss) -> str:
         case "excluded":
             return f"{what} was not searched: {_filter_text(miss)} leaves its document out."
         case "not retrieved":
-            rank = miss.fates[0].ranks.together
+            rank = miss.fates[0].now
             among = f"ranks {rank:,}" if rank is not None else f"is not among the first {REACH:,}"
             late = "" if (rank or miss.retrieved + 1) > miss.retrieved else ". The library has changed since"
             return f"{what} was not retrieved: its best chunk {among}, and the run retrieved {miss.retrieved}{late}."

@@ -218,9 +218,7 @@ def _miss_row(fate: Fate) -> dict[str, object]:
     return {
         "Where": fate.chunk.where,
         "Came to": fate.stage,
-        "Rank": fate.rank or fate.ranks.together,
-        "By meaning": fate.ranks.meaning,
-        "By words": fate.ranks.words,
+        "Rank": fate.rank or fate.now,
         "Score": fate.score,
         "Strips kept": f"{kept} of {len(fate.strips)}" if fate.strips else "",
         "Text": excerpt(fate.chunk.text, 120),
