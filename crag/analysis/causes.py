@@ -133,7 +133,8 @@ def _occlude(
     tried = asked[: min(WORDS, most)] if len(asked) > 1 else []
     text = read.text[:MAX_CHARACTERS]
     spans = [span for span in sentences(text) if _WORD.search(text, *span)]
-    chosen = _choose(text, question, spans, min(SENTENCES, most)) if len(spans) > 1 else []
+    likely = likeliest([text[start:end] for start, end in spans], question, min(SENTENCES, most))
+    chosen = [spans[place] for place in likely] if len(spans) > 1 else []
     texts = [_without(read.text, [span]) for span in chosen]
     passages = [Passage(id=str(at), text=replace(read, text=text).graded_text()) for at, text in enumerate(texts)]
     if read.context:
@@ -170,10 +171,3 @@ def _without(text: str, spans: Sequence[Span]) -> str:
     ends = [0, *(end for _, end in spans)]
     starts = [*(start for start, _ in spans), len(text)]
     return "".join(text[end:start] for end, start in zip(ends, starts, strict=True)).strip()
-
-
-def _choose(text: str, question: str, spans: Sequence[Span], most: int) -> list[Span]:
-    """Of many sentences the likeliest evidence, by the words that they share with the question."""
-    if len(spans) <= most:
-        return list(spans)
-    return [spans[place] for place in likeliest([text[start:end] for start, end in spans], question, most)]
