@@ -68,7 +68,7 @@ def test_a_run_too_long_skips_moments_but_never_its_end(share):
     assert len(less.encode()) <= budget
     frames = json.loads(less)["frames"]
     if share > 0.5:
-        assert frames[-1]["said"] == "the whole run" and len(frames) < len(json.loads(whole)["frames"])
+        assert frames[-1]["said"] == "The run is over." and len(frames) < len(json.loads(whole)["frames"])
 
 
 def test_how_a_run_ended_is_announced_by_its_state_and_a_sentence_without_marks():

@@ -14,7 +14,7 @@ from crag.core import events as ev
 from crag.core import strategies
 from crag.core.errors import CancelledError, CragError
 from crag.core.trace import Trace
-from crag.core.types import Chunk, Citation, Grade, RetrievedChunk, Step, Strip
+from crag.core.types import Chunk, Citation, Grade, RetrievedChunk, Strip
 from crag.export.explanations import MissRecord
 from crag.export.records import StripRecord, describe_grade, describe_hit, describe_outcome
 from crag.generation.conversation.history import leading_to
@@ -30,20 +30,9 @@ from crag.integrations.mcp.request import (
     line,
 )
 from crag.messages.answers import brief_text, conflict_sentences
-from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, reading_sentence
+from crag.messages.progress import progress_sentence
+from crag.messages.wording import failure_sentence, instead_sentence
 from crag.pipeline.request import QUESTION_CHARS
-
-_STEPS: dict[Step, str] = {
-    "contextualize": "Puts the question in its context.",
-    "retrieve": "Searches the documents.",
-    "evaluate": "Grades what was found.",
-    "act": "Decides.",
-    "refine": "Keeps the sentences that matter.",
-    "rewrite": "Words the query again.",
-    "search": "Searches the web.",
-    "answer": "Writes the answer.",
-    "verify": "Checks the answer against its sources.",
-}
 
 
 async def ask(
@@ -92,34 +81,13 @@ async def ask(
     async with aclosing(call.follow(begin())) as events:
         async for event in events:
             trace = trace.apply(event)
-            if sentence := _progress(event, trace):
+            if sentence := progress_sentence(event, trace):
                 await call.report(sentence)
     if trace.cancelled:
         raise CancelledError("The run was stopped.", f"What it found until then is stored as run {trace.run_id}.")
     if trace.failure:
         raise CragError(failure_sentence(trace.failure), trace.failure.remedy)
     return _result(trace)
-
-
-def _progress(event: ev.Event, trace: Trace) -> str:
-    """The progress message of an event; empty: none."""
-    match event:
-        case ev.Queued(before=before) if before:
-            return f"Waits for its turn; {before} run before it."
-        case ev.StepStarted():
-            return _STEPS[event.step]
-        case ev.Graded(origin="internal", joint=False) if trace.round:
-            return f"Graded {len(trace.rounds[-1].grades)} of {len(trace.rounds[-1].chunks)} passages."
-        case ev.ActionTaken():
-            return decision_sentence(event.decision)
-        case ev.PortionRead():
-            return reading_sentence(event)
-        case ev.Searched():
-            return f"Found {len(event.pages)} web pages."
-        case ev.Failed(fatal=False):
-            return failure_sentence(event)
-        case _:
-            return ""
 
 
 def _result(trace: Trace) -> AskResult:
