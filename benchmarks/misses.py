@@ -32,7 +32,7 @@ from corpora.libraries import indexed
 from corpora.published_sets import read_published
 from crag.analysis.evaluate import add_set, evaluate
 from crag.analysis.metrics.metrics import measure_run
-from crag.analysis.metrics.results import rows_to_json
+from crag.analysis.metrics.results import row_to_json
 from crag.analysis.questions.sets import UNANSWERABLE, Question, QuestionSet
 from crag.analysis.stages.funnel import Followed, Funnel, trace_funnel
 from crag.analysis.stages.miss import Change, Miss, Wanted, explain_miss
@@ -281,7 +281,7 @@ def synthetic(number: int) -> float:
                 stored = replace(trace, run_id=f"{made.id}-{at}", finished=True)
                 library.runs.save(stored, [])
                 row = measure_run(stored, question)
-                library.evaluations.save_result(made.id, at, rows_to_json([row])[1:-1])
+                library.evaluations.save_result(made.id, at, row_to_json(row))
             began = time.process_time()
             funnel = trace_funnel(library, made.id)
             taken = time.process_time() - began

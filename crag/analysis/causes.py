@@ -1,7 +1,4 @@
-"""What a score and a run's end hang on: words, sentences and texts left out in turn, and the nearest other verdict.
-
-Nothing here asks a model that costs.
-"""
+"""What a score rests on: words and sentences left out in turn, by the local evaluator. No model that costs is asked."""
 
 from __future__ import annotations
 
@@ -10,20 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
-from crag.analysis.whatif.whatif import Without
-from crag.core.errors import FilterError, LibraryError, NotFoundError
+from crag.core.errors import NotFoundError
 from crag.core.model_ids import Maker
-from crag.core.protocols import GradeExplainer, RetrievalEvaluator, SearchQuery
+from crag.core.protocols import GradeExplainer, RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action, Answer, Chunk, Grade, GradePart, Passage, WebPage
+from crag.core.types import Action, Chunk, Grade, GradePart, Passage
 from crag.evaluation.grading import GradeBatch, GradingService
 from crag.evaluation.refinement import likeliest
 from crag.evaluation.trigger import verdict
-from crag.generation.extractive import ExtractiveGenerator
-from crag.generation.ground import finish, without_floor
 from crag.models.runtime import MAX_CHARACTERS
 from crag.pipeline.foreign_parts import guard_evaluator
 from crag.storage.library import Library
@@ -37,8 +29,6 @@ WORDS, SENTENCES = 12, 16
 """How many words of a question, and sentences of a chunk, are left out one after another."""
 CHARACTERS = 40_000
 """What is read of a long chunk for its words, and for its sentences: fewer of them are left out then."""
-NEIGHBOURS = 6
-"""Chunks of the library that are graded to find one with another verdict, where the run has none."""
 
 Span = tuple[int, int]
 Unexplained = Literal["", "not graded", "together", "failed", "model", "other"]
@@ -58,27 +48,13 @@ class Occlusion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OtherText:
-    """A text that got another verdict for the same question. `closeness`: the cosine of both texts' vectors.
-
-    `retrieved`: the run has it; else it was graded for this explanation.
-    """
-
-    chunk: Chunk
-    grade: Grade
-    verdict: Action
-    closeness: float
-    retrieved: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GradeExplanation:
     """What a chunk's score rests on. Where `reason` says why, nothing was left out and `parts` is empty.
 
     `words`: of the question, those that say something; `sentences`: of the chunk's text, those with a word; both in
     order. `more_words` and `more_sentences` count those that were not tried. `untitled`: the score without the chunk's
     context (its title and heading), where it has one. `parts`: the layers that made the score, as its evaluator names
-    them. `other` is None where none of the `compared` texts got another verdict.
+    them.
     """
 
     question: str
@@ -93,8 +69,6 @@ class GradeExplanation:
     more_sentences: int = 0
     untitled: float | None = None
     parts: tuple[GradePart, ...] = ()
-    other: OtherText | None = None
-    compared: int = 0
 
     @property
     def score(self) -> float | None:
@@ -114,7 +88,7 @@ class GradeExplanation:
 def explain_grade(engine: Engine, library: Library, trace: Trace, chunk_id: str) -> GradeExplanation:
     """Why a chunk of a run got its score, by the engine's own evaluator, whose grades are stored in the library.
 
-    At most `WORDS` + `SENTENCES` + `NEIGHBOURS` + 1 texts are graded; of texts that were graded before, none. The
+    At most `WORDS` + `SENTENCES` + 1 texts are graded; of texts that were graded before, none. The
     chunk's text is the run's own, also where its document was changed or deleted since. Raises NotFoundError for a
     chunk that the run does not have.
     """
@@ -130,12 +104,11 @@ def explain_grade(engine: Engine, library: Library, trace: Trace, chunk_id: str)
         lower=settings.lower,
         reason=_reason(evaluator, settings, grade),
     )
+    if found.reason:
+        return found
     grades = GradeBatch(library.cache)
-    service = GradingService(guard_evaluator(evaluator), grades)
     with grades.hold():
-        if not found.reason:
-            found = _occlude(found, service, evaluator, settings.grade_chars)
-        return found if found.verdict is None else _contrast(found, service, engine, library, trace)
+        return _occlude(found, GradingService(guard_evaluator(evaluator), grades), evaluator, settings.grade_chars)
 
 
 def _reason(evaluator: RetrievalEvaluator, settings: Settings, grade: Grade | None) -> Unexplained:
@@ -150,9 +123,6 @@ def _reason(evaluator: RetrievalEvaluator, settings: Settings, grade: Grade | No
     return "model" if evaluator.calls_models or Maker.of(grade.evaluator).provider else "other"
 
 
-# ---- parts left out ------------------------------------------------------------------------------------------------
-
-
 def _occlude(
     found: GradeExplanation, service: GradingService, evaluator: RetrievalEvaluator, limit: int
 ) -> GradeExplanation:
@@ -163,7 +133,8 @@ def _occlude(
     tried = asked[: min(WORDS, most)] if len(asked) > 1 else []
     text = read.text[:MAX_CHARACTERS]
     spans = [span for span in sentences(text) if _WORD.search(text, *span)]
-    chosen = _choose(text, question, spans, min(SENTENCES, most)) if len(spans) > 1 else []
+    likely = likeliest([text[start:end] for start, end in spans], question, min(SENTENCES, most))
+    chosen = [spans[place] for place in likely] if len(spans) > 1 else []
     texts = [_without(read.text, [span]) for span in chosen]
     passages = [Passage(id=str(at), text=replace(read, text=text).graded_text()) for at, text in enumerate(texts)]
     if read.context:
@@ -200,115 +171,3 @@ def _without(text: str, spans: Sequence[Span]) -> str:
     ends = [0, *(end for _, end in spans)]
     starts = [*(start for start, _ in spans), len(text)]
     return "".join(text[end:start] for end, start in zip(ends, starts, strict=True)).strip()
-
-
-def _choose(text: str, question: str, spans: Sequence[Span], most: int) -> list[Span]:
-    """Of many sentences the likeliest evidence, by the words that they share with the question."""
-    if len(spans) <= most:
-        return list(spans)
-    return [spans[place] for place in likeliest([text[start:end] for start, end in spans], question, most)]
-
-
-# ---- the nearest text that ended otherwise -------------------------------------------------------------------------
-
-
-def _contrast(
-    found: GradeExplanation, service: GradingService, engine: Engine, library: Library, trace: Trace
-) -> GradeExplanation:
-    """With the nearest other text: of the run's graded chunks, else of the library's chunks near to it."""
-    own = [each.chunk for id, each in trace.chunks.items() if id != found.chunk.id]
-    graded = [(chunk, grade) for chunk in own if (grade := trace.grade_of(chunk.id)) is not None]
-    other = _nearest(found, graded, engine, library, trace)
-    if other is None and not found.reason and not found.chunk.elsewhere:
-        beside = {chunk.id: chunk for chunk in _beside(found, library, trace)}
-        limit = trace.run_settings.grade_chars
-        passages = [Passage(id=id, text=chunk.graded_text(limit)) for id, chunk in beside.items()]
-        more = [(beside[grade.passage_id], grade) for grade in service.grade(found.question, passages)]
-        other = _nearest(found, more, engine, library, trace)
-        graded += more
-    return replace(found, other=other, compared=len(graded))
-
-
-def _beside(found: GradeExplanation, library: Library, trace: Trace) -> list[Chunk]:
-    """Chunks of the library like this one that the run did not retrieve."""
-    query = SearchQuery(found.chunk.text[:MAX_CHARACTERS], NEIGHBOURS + len(trace.sources), mode="dense")
-    try:
-        near = [each.chunk for each in library.find(query)]
-    except (LibraryError, FilterError):
-        return []  # it is empty or can't be searched now: the run's own chunks are all there is
-    return [chunk for chunk in near if chunk.id not in trace.sources][:NEIGHBOURS]
-
-
-def _nearest(
-    found: GradeExplanation,
-    graded: Sequence[tuple[Chunk, Grade]],
-    engine: Engine,
-    library: Library,
-    trace: Trace,
-) -> OtherText | None:
-    """Of these chunks the one nearest to the explained one of those with another verdict."""
-    said = [
-        (chunk, grade, verdict(grade.score, upper=found.upper, lower=found.lower))
-        for chunk, grade in graded
-        if grade.score is not None
-    ]
-    others = [each for each in said if each[2] is not found.verdict]
-    if not others:
-        return None
-    chunks = [found.chunk, *(chunk for chunk, _, _ in others)]
-    stored = library.documents.vectors([chunk.id for chunk in chunks])
-    if len(stored) == len(chunks):
-        vectors = np.stack([stored[chunk.id] for chunk in chunks])
-    else:  # deleted since, or of another store
-        vectors = engine.embedder.embed([chunk.indexed_text for chunk in chunks])
-    closeness = vectors[1:] @ vectors[0]
-    best = int(np.argmax(closeness))
-    chunk, grade, other = others[best]
-    return OtherText(
-        chunk=chunk,
-        grade=grade,
-        verdict=other,
-        closeness=float(closeness[best]),
-        retrieved=chunk.id in trace.sources,
-    )
-
-
-NoAnswer = Literal["", "no answer", "written", "decision", "evidence", "web"]
-"""Why an answer without some texts is not known. "no answer": the run has none. "written": a language model wrote it.
-"decision": the action is unknown. "evidence": how the strips would score, and "web": what a search would bring."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerWithout:
-    """The answer of a run without some of its texts; None where `reason` says why only a new run can tell.
-
-    Its citations are those that it has before it is checked.
-    """
-
-    answer: Answer | None
-    reason: NoAnswer = ""
-
-
-def answer_without(engine: Engine, without: Without, *, web_on: bool) -> AnswerWithout:
-    """Quote again from what is left. `web_on`: whether a run with the same settings could search the web now."""
-    trace, what, settings = without.trace, without.what, without.settings
-    if trace.answer is None:
-        return AnswerWithout(answer=None, reason="no answer")
-    if not trace.answer.quoted or not isinstance(engine.generator, ExtractiveGenerator):
-        return AnswerWithout(answer=None, reason="written")
-    if what.decision is None and settings.evaluator != "none":
-        return AnswerWithout(answer=None, reason="decision")
-    if what.documents == "unknown":
-        return AnswerWithout(answer=None, reason="evidence")
-    if what.web == "unknown" and (web_on or trace.searches):
-        return AnswerWithout(answer=None, reason="web")
-    knowledge = [strip for strips in what.strips.values() for strip in strips if strip.kept]
-    sources: dict[str, Chunk | WebPage] = {id: trace.sources[id] for id in without.acted}
-    if what.web == "known":
-        sources |= {page.id: page for page in trace.pages}
-    graders = {grade.evaluator for each in trace.rounds for grade in each.made if not grade.failed}
-    if graders - {engine.evaluator.id}:
-        settings = without_floor(settings, what.decision)
-    pieces = engine.generator.answer(trace.meant, knowledge, sources, settings)
-    whole = next(piece for piece in pieces if isinstance(piece, Answer))
-    return AnswerWithout(answer=finish(whole, what.decision, knowledge, settings))

@@ -7,7 +7,7 @@ half of it is kept there.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -210,39 +210,36 @@ def _strips(runs: Sequence[Side]) -> list[Item]:
 
 
 def _marks(runs: Sequence[Side], place: int) -> Marks:
-    run, own = runs[place], runs[place].sources.items()
-    others = [(number, other) for number, other in enumerate(runs) if number != place]
-    answers = [(number, other) for number, other in others if other.answers]
-    found = {source.id: tuple(n for n, other in others if key not in other.sources) for key, source in own}
-    used = {
-        source.id: tuple(n for n, other in others if other.state(key) == "not used")
-        for key, source in own
-        if key in run.used
+    run = runs[place]
+    others = {number: other for number, other in enumerate(runs) if number != place}
+    answers = {number: other for number, other in others.items() if other.answers}
+
+    def elsewhere(state: str, own: Collection[str]) -> dict[str, Places]:
+        """Of our own sources with one of these keys, by id, the other runs in which they have this state."""
+        found = {
+            run.sources[key].id: tuple(n for n, other in others.items() if other.state(key) == state) for key in own
+        }
+        return {id: places for id, places in found.items() if places}
+
+    cited = {
+        each.number: tuple(n for n, other in answers.items() if citation_place(each) not in other.cited)
+        for each in run.citations
     }
-    unused = {source.id: tuple(n for n, o in others if key in o.used) for key, source in own if key not in run.used}
-    cited = {each.number: tuple(n for n, o in answers if citation_place(each) not in o.cited) for each in run.citations}
+    alone = [strip for strip in run.kept if not any(other.keeps(strip) for other in others.values())]
     dropped = [strip for strip in run.trace.all_strips if not strip.kept]
     return Marks(
-        found=_fill_places(found),
-        used=_fill_places(used),
-        unused=_fill_places(unused),
-        strips=frozenset(
-            strip.id
-            for strip in run.kept
-            if others and not run.whole(strip) and not any(other.keeps(strip) for _, other in others)
-        ),
-        missed=frozenset(strip.id for strip in dropped if any(other.keeps(strip, chosen=True) for _, other in others)),
-        sources=_fill_places(cited),
+        found=elsewhere("not found", run.sources),
+        used=elsewhere("not used", run.used),
+        unused=elsewhere("used", run.sources.keys() - run.used),
+        strips=frozenset(strip.id for strip in alone if others and not run.whole(strip)),
+        missed=frozenset(s.id for s in dropped if any(other.keeps(s, chosen=True) for other in others.values())),
+        sources={number: places for number, places in cited.items() if places},
         sentences=tuple(
             span
             for key, (_, span) in run.said.items()
-            if answers and not any(key in other.said for _, other in answers)
+            if answers and not any(key in other.said for other in answers.values())
         ),
     )
-
-
-def _fill_places(places: Mapping[Key, Places]) -> dict[Key, Places]:
-    return {key: found for key, found in places.items() if found}
 
 
 def _strip_state(strip: Strip, run: Side) -> str:

@@ -6,13 +6,14 @@ import hashlib
 import json
 import random
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from pydantic import TypeAdapter, ValidationError
 
 from crag.analysis.metrics.metrics import ResultRow, measure_run
-from crag.analysis.metrics.results import rows_from_json, rows_to_json
+from crag.analysis.metrics.results import row_from_json, row_to_json
 from crag.analysis.questions.sets import QUESTION_CHARS, Question, QuestionSet
 from crag.core import __version__
 from crag.core.config import AppConfig, Keys
@@ -49,7 +50,9 @@ class Progress:
 
 @dataclass(slots=True)
 class EvaluationRun:
-    """One process at work on one evaluation; others may be at work on it too. `questions` by place, from 1."""
+    """One process at work on one evaluation; others may be at work on it too. `questions` by place, from 1; `latest`:
+    the last of those that it asked, each with its failures.
+    """
 
     library: Library
     id: str
@@ -57,13 +60,13 @@ class EvaluationRun:
     questions: dict[int, Question]
     ask: Callable[[str, str], Trace]
     cancel: threading.Event
+    latest: deque[tuple[int, _Failures]] = field(default_factory=lambda: deque(maxlen=FAILURES_IN_A_ROW))
 
     def events(self) -> Iterator[Progress]:
         """The start, then every result as it is stored. Raises CragError as `evaluate` does."""
         store = self.library.evaluations
         done = set(store.places(self.id))
         waiting = [place for place in reversed(self.questions) if place not in done]
-        streak = _Streak()
         self._finish_if_whole(len(done))
         yield self._progress(len(done), None)
         while waiting and not self.cancel.is_set():
@@ -73,8 +76,8 @@ class EvaluationRun:
                 if trace.cancelled:
                     return
                 row = self._measured(trace, self.questions[place])
-                if store.save_result(self.id, place, rows_to_json([row])[1:-1]):
-                    self._stop_if_broken(streak, place, trace)
+                if store.save_result(self.id, place, row_to_json(row)):
+                    self._stop_if_broken(place, trace)
                     done.add(place)
                     self._finish_if_whole(len(done))
                     yield self._progress(len(done), row)
@@ -105,37 +108,24 @@ class EvaluationRun:
         row = measure_run(trace, question)
         return row if _askable(question) else replace(row, run_id="")  # what is refused leaves no run
 
-    def _stop_if_broken(self, streak: _Streak, place: int, trace: Trace) -> None:
+    def _stop_if_broken(self, place: int, trace: Trace) -> None:
         """Raises CragError where the latest questions all failed in the same way; they are to be asked again."""
-        if _askable(self.questions[place]):
-            streak.add(place, _failures(trace))
-        if len(streak.places) < FAILURES_IN_A_ROW:
+        if not _askable(self.questions[place]):
             return
-        self.library.evaluations.drop_results(self.id, streak.places)
-        shared = next(iter(streak.shared.values()))
+        self.latest.append((place, _failures(trace)))
+        places, failures = zip(*self.latest, strict=True)
+        shared = [error for kind, error in failures[-1].items() if all(kind in each for each in failures)]
+        if len(places) < FAILURES_IN_A_ROW or not shared:
+            return
+        self.library.evaluations.drop_results(self.id, places)
         raise CragError(
-            f"Stopped, because {FAILURES_IN_A_ROW} questions in a row failed in the same way: {shared.message}",
-            f"{shared.remedy} Then evaluate again: what was done before is kept, and it goes on from there.",
+            f"Stopped, because {FAILURES_IN_A_ROW} questions in a row failed in the same way: {shared[0].message}",
+            f"{shared[0].remedy} Then evaluate again: what was done before is kept, and it goes on from there.",
         )
 
 
 _Failures = dict[tuple[str, ...], CragError]
 """By what kind of failure it was."""
-
-
-@dataclass(slots=True)
-class _Streak:
-    """The latest questions that failed alike, and the failures that all of them share."""
-
-    places: list[int] = field(default_factory=list)
-    shared: _Failures = field(default_factory=dict)
-
-    def add(self, place: int, failures: _Failures) -> None:
-        both = {kind: error for kind, error in failures.items() if kind in self.shared}
-        if both:
-            self.places, self.shared = [*self.places, place], both
-        else:
-            self.places, self.shared = [place] if failures else [], failures
 
 
 def _failures(trace: Trace) -> _Failures:
@@ -256,11 +246,7 @@ def rows(library: Library, evaluation_id: str) -> tuple[ResultRow, ...]:
 
     A row's run may have been deleted since. A result of another version that can't be read is a row that says so.
     """
-    texts = library.evaluations.results(evaluation_id)
-    try:
-        return rows_from_json(f"[{','.join(texts)}]")
-    except ValidationError:
-        return tuple(_row(text) for text in texts)
+    return tuple(map(_row, library.evaluations.results(evaluation_id)))
 
 
 def spending(library: Library, evaluation_id: str, prices: Prices) -> Spent:
@@ -270,7 +256,7 @@ def spending(library: Library, evaluation_id: str, prices: Prices) -> Spent:
 
 def _row(text: str) -> ResultRow:
     try:
-        return rows_from_json(f"[{text}]")[0]
+        return row_from_json(text)
     except ValidationError:
         values = json.loads(text)
         return ResultRow(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from crag.core.errors import InputError, NotFoundError
+from crag.core.errors import NotFoundError
 from crag.core.metadata import KEPT_CONFIDENCE, KEPT_SOURCE, Value, days_in
 from crag.core.trace import Trace
 from crag.core.types import Document, WebPage
@@ -31,7 +31,6 @@ _PARTS = re.compile(r"(?<!\s)\s*+[|:]\s++")
 class KeptPage:
     """What came of keeping a page. `already`: its text was in the library, maybe under another name."""
 
-    page: WebPage
     document: Document
     already: bool
 
@@ -45,20 +44,14 @@ def used_pages(trace: Trace) -> tuple[WebPage, ...]:
     return tuple(page for page in trace.pages if page.id in used) if trace.answer or trace.handed_over else ()
 
 
-def cited_pages(trace: Trace) -> tuple[WebPage, ...]:
-    """Those of them that its answer cites, in the order of its citations."""
-    used = {page.id: page for page in used_pages(trace)}
-    cited = dict.fromkeys(citation.source_id for citation in trace.answer.citations) if trace.answer else {}
-    return tuple(used[id] for id in cited if id in used)
-
-
-def pages_named(trace: Trace, said: str) -> tuple[WebPage, ...]:
-    """The pages of a run that an address or id names; "all": those that its answer cites. Raises NotFoundError."""
-    found = cited_pages(trace) if said == "all" else tuple(each for each in trace.pages if said in (each.url, each.id))
-    if not found:
-        missing = "cites no web page" if said == "all" else f"found no web page {said}"
-        raise NotFoundError(f"The run {trace.run_id} {missing}.", "Choose one of the web sources that it lists.")
-    return found[:1] if said != "all" else found
+def find_page(trace: Trace, id: str) -> WebPage:
+    """The web page of a run that has this id. Raises NotFoundError."""
+    found = next((page for page in trace.pages if page.id == id), None)
+    if found is None:
+        raise NotFoundError(
+            f"The run {trace.run_id} found no such web page.", "Choose one of the web sources that it lists."
+        )
+    return found
 
 
 def in_library(pages: Sequence[WebPage], library: Library) -> dict[str, Document]:
@@ -74,19 +67,15 @@ def keep(
     library: Library,
     engine: Engine,
     *,
-    confidence: float = KEPT_CONFIDENCE,
     cancel: threading.Event | None = None,
 ) -> KeptPage:
     """Add a page as a document, unverified, with the question that it served; once: what is there stays as it is.
 
     It is read as plain text whatever its text looks like, in the reader's child process, and waits for its turn among
-    the engine's readers, as any file does. Raises InputError for a confidence outside 0..1, DocumentError, RoomError,
-    ModelMismatchError, CancelledError.
+    the engine's readers, as any file does. Raises DocumentError, RoomError, ModelMismatchError, CancelledError.
     """
-    if not 0 <= confidence <= 1:
-        raise InputError(f"A confidence of {confidence:g} is not between 0 and 1.", "Give one from 0 to 1.")
     if known := in_library([page], library).get(page.id):
-        return KeptPage(page=page, document=known, already=True)
+        return KeptPage(document=known, already=True)
     began, data = time.perf_counter(), _bytes(page)
     identity, name = content_id(data), safe_name(_PARTS.sub(" – ", page.title) or page.url)
     stop = cancel or threading.Event()
@@ -104,10 +93,10 @@ def keep(
         model=engine.embedder.id,
     )
     seconds = round(time.perf_counter() - began, 3)
-    document = replace(record, url=page.url, seconds=seconds, confidence=confidence)
+    document = replace(record, url=page.url, seconds=seconds, confidence=KEPT_CONFIDENCE)
     library.documents.add(document, data, chunks, vectors, _describe_page(page, question))
     library.refresh_index()
-    return KeptPage(page=page, document=document, already=False)
+    return KeptPage(document=document, already=False)
 
 
 def verify(library: Library, document: str) -> None:

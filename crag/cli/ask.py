@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import queue
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
+from io import BufferedReader
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from typer import Argument, Option
 
@@ -218,9 +217,8 @@ def _place(citation: Citation) -> str:
     return f"{plain(citation.source)}, {plain(citation.where)}{origin}"
 
 
-BATCH = 64
-"""Lines graded together: enough to fill the model's own batches, few enough to answer a slow writer soon."""
-
+_PIECE = 8_192
+"""Bytes of lines that are graded together: enough to fill the model's own batches."""
 MAX_LINE = 1_000_000
 """Bytes. A longer line is answered with an error and not held in memory."""
 
@@ -239,7 +237,7 @@ def grade(run: Run, providers: Providers, output: Output) -> int:
     chosen = run.settings()
     done = failed = 0
     with providers.opened() as engine:
-        for batch in _batches(sys.stdin.buffer):
+        for batch in _batches(cast(BufferedReader, sys.stdin.buffer)):
             for record in _grade(engine, batch, chosen):
                 done += 1
                 failed += "error" in record
@@ -292,45 +290,28 @@ def _line(record: dict[str, Any]) -> str:
     return f"{record['score']:.3f}  {record['action']:<9}  {plain(record['text'])[:120]}"
 
 
-def _batches(stream: BinaryIO) -> Iterator[list[_Line]]:
-    """Lines as they come: what is there already is taken together, up to BATCH; a slow writer is not waited for.
-
-    A thread reads ahead by at most two batches, so memory stays bounded whatever the input's size.
+def _batches(stream: BufferedReader) -> Iterator[list[_Line]]:
+    """Lines as they come: what is there already is taken together, up to `_PIECE` bytes; a slow writer is not waited
+    for, and memory stays bounded whatever the input's size.
     """
-    lines: queue.Queue[_Line | None] = queue.Queue(maxsize=2 * BATCH)
-
-    def read() -> None:
-        for line in _lines(stream):
-            lines.put(line)
-        lines.put(None)
-
-    threading.Thread(target=read, name="standard input", daemon=True).start()
-    while (line := lines.get()) is not None:
-        batch = [line]
-        while len(batch) < BATCH and not lines.empty():
-            line = lines.get()
-            if line is None:
-                yield batch
-                return
-            batch.append(line)
-        yield batch
-
-
-def _lines(stream: BinaryIO) -> Iterator[_Line]:
-    """Every line of the input, bad ones with what is wrong with them."""
-    number = 0
-    while raw := stream.readline(MAX_LINE):
-        number += 1
-        if len(raw) == MAX_LINE and not raw.endswith(b"\n"):
-            while (rest := stream.readline(MAX_LINE)) and not rest.endswith(b"\n"):
-                pass
-            yield _Line(number, {}, f"Line {number} is longer than {MAX_LINE:,} bytes.")
-        else:
-            yield _parse(number, raw)
+    number, parts, size = 0, list[bytes](), 0
+    while piece := stream.read1(_PIECE):
+        *whole, last = piece.split(b"\n")
+        if whole:
+            whole[0] = b"".join([*parts, whole[0]])
+            yield [_parse(number + place, raw) for place, raw in enumerate(whole, 1)]
+            number, parts, size = number + len(whole), [], 0
+        if size <= MAX_LINE:  # of a longer line, no more is held
+            parts.append(last)
+            size += len(last)
+    if size:
+        yield [_parse(number + 1, b"".join(parts))]
 
 
 def _parse(number: int, raw: bytes) -> _Line:
     values: dict[str, Any] = {}
+    if len(raw) > MAX_LINE:
+        return _Line(number, values, f"Line {number} is longer than {MAX_LINE:,} bytes.")
     try:
         read = json.loads(raw.decode(), parse_constant=_no_constant)
         values = read if isinstance(read, dict) else {}

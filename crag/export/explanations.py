@@ -20,9 +20,7 @@ class FateRecord(Record):
     page: int
     place: str
     stage: Stage
-    by_meaning: int | None = Field(description="Its rank by cosine; null beyond the first 200.")
-    by_words: int | None = Field(description="Its rank by BM25; null beyond, and without a word in common.")
-    together: int | None = Field(description="Its rank as search ranks; null beyond.")
+    now: int | None = Field(description="Its rank as the library is searched now; null beyond the first 200.")
     rank: int | None = Field(description="Its rank in the run's retrieval; null where it was not retrieved.")
     score: float | None
     strips: int
@@ -37,8 +35,7 @@ class FateRecord(Record):
             "strips": len(fate.strips),
             "kept": sum(strip.kept for strip in fate.strips),
         }
-        ranks = fate.ranks
-        return cls(**values, by_meaning=ranks.meaning, by_words=ranks.words, together=ranks.together)
+        return cls(**values)
 
 
 class MissRecord(Record):

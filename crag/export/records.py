@@ -6,12 +6,12 @@ Sentences stand beside the facts that they are composed from. Scores are relevan
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields, replace
-from typing import Annotated, Any, Literal, TypeVar
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from crag.core.documents import Chunk
+from crag.core.documents import Chunk, Document
 from crag.core.events import ActionTaken, Event, Failed, Guidance, event_to_json
 from crag.core.model_ids import about
 from crag.core.trace import Approval, Rewrite, Round, Search, StepRecord, Trace
@@ -80,7 +80,8 @@ def extend(record: type[T], value: Any, **more: Any) -> T:
     return record(**{each.name: getattr(value, each.name) for each in fields(value)} | more)
 
 
-def _left_out(value: object) -> bool:
+def is_none(value: object) -> bool:
+    """Whether a field is left out of a record that has none."""
     return value is None
 
 
@@ -88,10 +89,10 @@ class GradeRecord(Record):
     """A grade. Without one, `score` stands alone and is null; a grade that failed has `error` and no `reason`."""
 
     score: float | None = Field(None, description="Relevance 0..1, calibrated; null without a grade.")
-    error: str | None = Field(None, exclude_if=_left_out, description="Why grading it failed.")
-    reason: str | None = Field(None, exclude_if=_left_out)
-    evaluator: str | None = Field(None, exclude_if=_left_out)
-    cached: bool | None = Field(None, exclude_if=_left_out)
+    error: str | None = Field(None, exclude_if=is_none, description="Why grading it failed.")
+    reason: str | None = Field(None, exclude_if=is_none)
+    evaluator: str | None = Field(None, exclude_if=is_none)
+    cached: bool | None = Field(None, exclude_if=is_none)
 
 
 def describe_grade(grade: Grade | None) -> dict[str, Any]:
@@ -101,6 +102,29 @@ def describe_grade(grade: Grade | None) -> dict[str, Any]:
     if grade.score is None:
         return {"error": about(grade.error, grade.who), "evaluator": grade.evaluator}
     return {"score": grade.score, "reason": grade.reason, "evaluator": grade.evaluator, "cached": grade.cached}
+
+
+class DocumentRecord(BaseModel):
+    """What a program sees of a document. The place of its file is not among it."""
+
+    id: str
+    object: Literal["document"] = "document"
+    name: str
+    title: str
+    kind: str
+    bytes: int
+    pages: int
+    chunks: int
+    added_at: str
+    url: str | None
+    published: str | None
+    confidence: float
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, document: Document, **more: Any) -> Self:
+        own = {"bytes": document.size, "published": document.published or None}
+        return cls(**asdict(document) | own | more)
 
 
 class Hit(Record):
@@ -194,8 +218,8 @@ class StripRecord(Strip, Extended):
 
     source: Annotated[str | None, Field(description="The document's name, or the web page's title.")] = None
     page: Annotated[int | None, Field(description="From 1; null for the web.")] = None
-    place: Annotated[str | None, Field(exclude_if=_left_out)] = None
-    url: Annotated[str | None, Field(exclude_if=_left_out, description="Of a web page.")] = None
+    place: Annotated[str | None, Field(exclude_if=is_none)] = None
+    url: Annotated[str | None, Field(exclude_if=is_none, description="Of a web page.")] = None
 
     @classmethod
     def of(cls, strip: Strip, found: Chunk | WebPage | None) -> StripRecord:

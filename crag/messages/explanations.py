@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from crag.analysis.causes import AnswerWithout, GradeExplanation, NoAnswer, Occlusion, Unexplained
+from crag.analysis.causes import GradeExplanation, Occlusion, Unexplained
 from crag.analysis.stages.miss import REACH, Fate, Miss
-from crag.analysis.tour import FIGURE, ORDER, Break, Situation, marked, says
-from crag.analysis.whatif.whatif import Move, Without
+from crag.analysis.tour import FIGURE, ORDER, Break, Situation, says
+from crag.analysis.whatif.whatif import Move
 from crag.core.model_ids import name_in_sentence
 from crag.core.policy import uses_documents
 from crag.core.settings import Settings, meta
 from crag.core.trace import Trace
-from crag.core.types import Action, Answer, Chunk, Citation, GradePart, Strip
-from crag.messages.answers import STATES, conflict_sentences, state_text
-from crag.messages.tuning import unknown_sentence
-from crag.messages.wording import decision_sentence
+from crag.core.types import Action, Chunk, Citation, GradePart, Strip
 from crag.text.formats import count, format_score, join_names
 
 LEAST = 0.01
@@ -28,14 +25,6 @@ _REASONS: dict[Unexplained, str] = {
     "failed": "The grade of this chunk failed, so there is no score to explain.",
     "model": "It was graded by {who}. Each word or sentence left out would be one more call, so none is left out.",
     "other": "It was graded by {who}, which is not the evaluator in use. Ask again to see a score explained.",
-}
-_NO_ANSWER: dict[NoAnswer, str] = {
-    "": "",
-    "no answer": "The run has no answer.",
-    "written": "A language model wrote the answer, so only a new run can show another one.",
-    "decision": "The answer is unknown, as the action is.",
-    "evidence": "The answer needs a new run: this one did not score the strips that would be used.",
-    "web": "The answer needs a new run, which would search the web.",
 }
 _PARTS = {
     "relevance": "How far the text answers, as the model reads it",
@@ -109,58 +98,6 @@ def untried_sentence(found: GradeExplanation) -> str:
     return f"Not tried: {join_names(left)}." if left else ""
 
 
-def other_text_sentence(found: GradeExplanation) -> str:
-    """The nearest text with another verdict, or how many texts were compared in vain."""
-    if found.verdict is None:
-        return ""
-    if found.other is None:
-        compared = count(found.compared, "text")
-        return f"None of the {compared} compared got another verdict." if found.compared else ""
-    other = found.other
-    score = format_score(other.grade.score or 0.0, found.upper, found.lower)
-    where = "in this run" if other.retrieved else "in your library"
-    return (
-        f"The nearest text {where} with another verdict: {place_text(other.chunk)} scores {score}, {other.verdict} "
-        f"(closeness {other.closeness:.2f})."
-    )
-
-
-def without_sentences(without: Without, answer: AnswerWithout) -> list[str]:
-    """The action without the texts left out, and what only a new run can show."""
-    what = without.what
-    if what.decision is None:
-        lead = "The action is unknown." if what.unknown else "Plain RAG takes no action."
-    elif what.changes_action:
-        lead = f"{what.before} becomes {decision_sentence(what.decision)}"
-    else:
-        lead = f"Still {decision_sentence(what.decision)}"
-    said = [lead]
-    if answer.answer is None:
-        said += filter(None, (*map(unknown_sentence, what.unknown), _NO_ANSWER[answer.reason]))
-    if without.searches_again:
-        said.append(
-            "Before that, the library would be searched again with a rewritten query. What this finds needs a new run."
-        )
-    return said
-
-
-def citations_sentence(answer: Answer) -> str:
-    """What an answer cites; empty of nothing."""
-    cited = [f"[{each.number}] {place_text(each)}" for each in answer.citations]
-    return f"It cites {join_names(cited)}. {STATES[answer.state]}." if cited else ""
-
-
-def moves_sentence(trace: Trace, moves: Sequence[Move]) -> str:
-    """Why no threshold changes the action; empty where one does."""
-    if moves:
-        return ""
-    if trace.action is None:
-        return "The run took no action that a threshold could change."
-    if trace.run_settings.forced:
-        return "The action was forced, so no threshold changes it."
-    return "No move of one threshold alone changes the action."
-
-
 def relaxed_sentence(move: Move) -> str:
     """Down to where a threshold has to go, so that the documents are answered from."""
     line = {"lower": "“too little” line", "upper": "“enough” line", "both": "line"}[move.threshold]
@@ -188,7 +125,7 @@ def miss_sentence(miss: Miss) -> str:
         case "excluded":
             return f"{what} was not searched: {_filter_text(miss)} leaves its document out."
         case "not retrieved":
-            rank = miss.fates[0].ranks.together
+            rank = miss.fates[0].now
             among = f"ranks {rank:,}" if rank is not None else f"is not among the first {REACH:,}"
             late = "" if (rank or miss.retrieved + 1) > miss.retrieved else ". The library has changed since"
             return f"{what} was not retrieved: its best chunk {among}, and the run retrieved {miss.retrieved}{late}."
@@ -361,19 +298,3 @@ def says_text(trace: Trace) -> str:
     if trace.answer is None or trace.answer.abstained:
         return "No answer"
     return f"Says {FIGURE}" if says(trace, FIGURE) else "Says something else"
-
-
-def outcome_lines(trace: Trace) -> list[str]:
-    """What a run did, beside its answer: its action and why, where it searched, what it flags."""
-    decision = (
-        decision_sentence(trace.decision) if trace.decision else "All that was retrieved was used; nothing was graded."
-    )
-    conflicts = conflict_sentences(trace.answer) if trace.answer else []
-    number = marked(trace)
-    return [
-        decision,
-        *(f"Searched the web for “{each.query}”: {count(len(each.pages), 'page')}." for each in trace.searches),
-        state_text(trace),
-        *conflicts,
-        *([f"Marked: {count(number, 'chunk')} with text that speaks to a model."] if number else []),
-    ]

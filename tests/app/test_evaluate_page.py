@@ -8,7 +8,7 @@ import pytest
 
 from crag.analysis import evaluate as evaluations
 from crag.analysis.metrics.metrics import ResultRow
-from crag.analysis.metrics.results import rows_to_json
+from crag.analysis.metrics.results import row_to_json
 from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig
 from crag.core.protocols import RunRequest
@@ -285,7 +285,7 @@ def test_many_rows_are_shown_and_filtered(page):
     for place in range(1, 261):
         row = ResultRow(question_id=f"row-{place + 1}", question=f"question {place - 1}?", strategy="balanced",
                   answer="no", answer_holds=place % 10 > 0, abstained=False)  # fmt: skip
-        store.save_result(begun.id, place, rows_to_json([row])[1:-1])
+        store.save_result(begun.id, place, row_to_json(row))
     store.finish(begun.id)
     page.run()
     view(page, "results")

@@ -1,4 +1,4 @@
-"""What a run rests on, asked on the Ask page: a score, the run without some texts, and what would change its action."""
+"""What a run rests on, asked on the Ask page: a score, and where a page was lost."""
 
 import re
 
@@ -32,19 +32,12 @@ def asked(with_sample, app):
     return app
 
 
-def show(app, view):
-    app.button_group(key="why-view").set_value(view).run()
-    assert not app.exception
-    return app
-
-
 def test_a_score_opens_into_the_words_and_sentences_that_made_it(asked):
     page = said(asked)
     assert "scores 0.79: CORRECT by itself" in page.replace("\\", "")
     (sentence,) = re.findall(r'<span class="adds" style="--share:0\.9\d" title="0\.0[^"]*">(In addition[^<]*)<', page)
     assert "4.0 percent average premium increase" in sentence
     assert 'class="takes"' in page and "The layers of the score" in page and "Closeness in meaning" in page
-    assert "The nearest text in this run with another verdict" in page
 
 
 def test_a_click_on_a_chunk_explains_that_one(asked):
@@ -54,18 +47,6 @@ def test_a_click_on_a_chunk_explains_that_one(asked):
     assert f"page {found.page} of {found.source}" in page.replace("\\", "") and "INCORRECT by itself" in page
     pick(asked, "why:nothing")  # what no run has is no chunk to begin with
     assert not asked.exception and "scores 0.79: CORRECT by itself" in said(asked).replace("\\", "")
-
-
-def test_what_is_left_out_changes_action_and_answer_at_once(asked):
-    trace, show_view = latest(), show(asked, "Without a text")
-    assert "Choose texts" in said(show_view)
-    asked.button_group(key="why-out").set_value([trace.round.chunks[1].chunk.id]).run()
-    assert "Still CORRECT" in said(asked)
-    asked.button_group(key="why-out").set_value([found.chunk.id for found in trace.round.chunks[:6]]).run()
-    assert "CORRECT becomes" in said(asked)
-    asked.button_group(key="why-out").set_value([]).run()
-    asked.multiselect(key="why-strips").set_value([strip.id for strip in trace.kept()]).run()
-    assert "Still CORRECT" in said(asked)
 
 
 # Why a page is not in the answer, asked on the Ask page

@@ -23,8 +23,8 @@ def test_the_shell_says_how_far_a_page_came_and_what_would_have_kept_it(place: P
 
     far = crag("explain", asked["run_id"], "--page", f"{sample.pdf.name}:45", "--library", place, "--json").records[0]
     assert far["stage"] == "not retrieved" and far["document"] == sample.pdf.name
-    assert far["fates"][0]["together"] > 10 and far["fates"][0]["rank"] is None
-    assert far["change"] == {"k": far["fates"][0]["together"]}
+    assert far["fates"][0]["now"] > 10 and far["fates"][0]["rank"] is None
+    assert far["change"] == {"k": far["fates"][0]["now"]}
 
 
 def test_what_cannot_be_looked_for_is_refused(place: Path, sample: Sample) -> None:

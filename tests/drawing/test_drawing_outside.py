@@ -48,6 +48,8 @@ def test_an_export_replays_the_question_without_its_buttons():
     frames = ["".join(made["pieces"][id] for part in frame["parts"] for id in part) for frame in made["frames"]]
     asking = [frame for frame in frames if "May this query leave this machine?" in frame]
     assert len(asking) == 1 and "<button" not in asking[0].split("May this query")[1].split("</div></div>")[0]
-    assert {"asks whether the query may leave", "approved"} <= {frame["said"] for frame in made["frames"]}
+    assert {"Asks whether the query may leave.", "The query was approved."} <= {
+        frame["said"] for frame in made["frames"]
+    }
     whole = pages.page(of(run), run)
     assert "You approved this query." in whole.split('<script type="application/json"')[0]

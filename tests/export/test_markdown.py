@@ -62,12 +62,3 @@ def test_markup_of_a_source_is_text(hostile):
 @pytest.mark.parametrize("begins", ["- x", "+ x", "=== x", "1. x", "12) x", ": x"])
 def test_no_line_begins_what_is_not_a_paragraph(begins):
     assert re.match(r"\d*\\", markdown.escape_markdown(begins))
-
-
-@pytest.mark.parametrize(
-    "address", ["http://a.b/c", "www.evil.com", "bob@evil.com", "пример.рф", "HTTPS://X.Y", "x.pdf.com", "x.pdf/y"]
-)
-def test_no_reader_finds_an_address_in_text(address):
-    """Between the parts of an address stands a word joiner, which ends what a reader would make a link of."""
-    said = markdown.escape_markdown(f"see {address} now")
-    assert not re.search(r"\w(://|\.[^\W\d]|@)", said)

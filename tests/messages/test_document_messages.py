@@ -6,7 +6,6 @@ import pytest
 
 from crag.analysis.kept_pages import KeptPage
 from crag.core.documents import Look
-from crag.core.types import WebPage
 from crag.messages.documents import kept_sentence, left_text, lost_text, stale_sentences
 from crag.pipeline.staleness import Stale
 from tests.support.library_makers import make_document
@@ -30,10 +29,9 @@ def test_days_are_named() -> None:
 
 def test_keeping_a_page_says_what_it_did() -> None:
     document, _, _ = make_document("alpha", 2)
-    page = WebPage(id="p", url="https://a.example", title="A", text="t", provider="brave", query="q", rank=1)
-    said = kept_sentence(KeptPage(page=page, document=document, already=False))
+    said = kept_sentence(KeptPage(document=document, already=False))
     assert said == f"Kept as a document, unverified until you confirm it: {document.name}, 2 chunks."
-    again = kept_sentence(KeptPage(page=page, document=document, already=True))
+    again = kept_sentence(KeptPage(document=document, already=True))
     assert again == f"It is already in the library, as {document.name}."
 
 

@@ -7,7 +7,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from crag.analysis.monitoring.health import Health
-from crag.analysis.monitoring.metrics import Scraping
+from crag.integrations.scraping import Scraping
 from crag.runtime.origins import Origins
 from ui.app.open_tabs import HEADER, HeldUploads, OpenTabs
 from ui.server.body_limits import BODY_MB, Uploads

@@ -1,4 +1,4 @@
-"""Why a run ended as it did: a score, the run without some texts; and where a page was lost."""
+"""Why a run ended as it did: what a score rests on, and where a page was lost."""
 
 from __future__ import annotations
 
@@ -8,33 +8,25 @@ from collections.abc import Sequence
 import streamlit as st
 
 from crag.analysis.causes import (
-    AnswerWithout,
     GradeExplanation,
     Occlusion,
-    answer_without,
     explain_grade,
 )
 from crag.analysis.stages.miss import Fate, Miss, Wanted, explain_miss
-from crag.analysis.whatif.whatif import Without, leave_out
-from crag.core.protocols import SetGrader
 from crag.core.trace import Trace
 from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.elements import Html
 from crag.export.html.passage import annotate
-from crag.export.html.path import chip
 from crag.export.html.safe_text import excerpt, markdown
 from crag.messages.explanations import (
     LEAST,
     change_sentence,
-    citations_sentence,
     grade_sentences,
     miss_sentence,
     missing_sentence,
-    other_text_sentence,
     part_text,
     untried_sentence,
-    without_sentences,
 )
 from crag.text.formats import format_score
 from ui.app import tab, tables
@@ -44,9 +36,8 @@ from ui.compare import state
 from ui.components import problems
 from ui.components.drawing import draw
 
-_SCORE = "A score"
-_VIEW, _CHUNK = "why-view", "why-chunk"
-"""Keys of what is chosen."""
+_CHUNK = "why-chunk"
+"""The key of what is chosen."""
 _LEGEND = (
     "Shaded: without it the score falls; the darker, the more. Dotted line: without it the score rises. Unmarked: it "
     "changes by less than 0.01."
@@ -55,8 +46,7 @@ _LEGEND = (
 
 def button(session: Session, trace: Trace) -> None:
     """The button that opens the dialog; a click on a chunk's score opens it too."""
-    said = "What a score rests on, and the run without some texts."
-    pressed = st.button("Why…", key="why", help=said)
+    pressed = st.button("Why…", key="why", help="What the score of a chunk rests on.")
     if choose(tab.runs()) or pressed:
         st.dialog("Why this result?", width="large")(panel)(session, trace)
 
@@ -65,18 +55,8 @@ def choose(runs: tab.RunsState) -> bool:
     """Whether a chunk was clicked, whose score is explained then."""
     chunk, runs.why = runs.why, ""
     if chunk:
-        st.session_state[_VIEW], st.session_state[_CHUNK] = _SCORE, chunk
+        st.session_state[_CHUNK] = chunk
     return bool(chunk)
-
-
-def panel(session: Session, trace: Trace) -> None:
-    """One of the explanations at a time."""
-    views = {_SCORE: _score, "Without a text": _without}
-    st.session_state.setdefault(_VIEW, _SCORE)
-    chosen = st.segmented_control("Explain", list(views), required=True, key=_VIEW, label_visibility="collapsed")
-    with problems.reported():
-        session.trace(trace.run_id)  # a tab that was left open shows nothing of a run that was deleted
-        views[chosen or _SCORE](session, trace)
 
 
 def _chunks(trace: Trace) -> dict[str, str]:
@@ -91,7 +71,11 @@ def _chunks(trace: Trace) -> dict[str, str]:
     return names
 
 
-# ---- a score -------------------------------------------------------------------------------------------------------
+def panel(session: Session, trace: Trace) -> None:
+    """A chunk, and what its score rests on."""
+    with problems.reported():
+        session.trace(trace.run_id)  # a tab that was left open shows nothing of a run that was deleted
+        _score(session, trace)
 
 
 def _score(session: Session, trace: Trace) -> None:
@@ -111,8 +95,6 @@ def _score(session: Session, trace: Trace) -> None:
         st.caption(_LEGEND)
     if untried := untried_sentence(found):
         st.caption(markdown(untried))
-    other = f"“{excerpt(found.other.chunk.text, 300)}”" if found.other is not None else ""
-    draw(h.div("cx")[h.p[other_text_sentence(found)], h.p("small")[other]])
     if found.words or found.sentences or found.parts:
         with st.expander("Numbers"):
             _numbers(found)
@@ -181,46 +163,6 @@ def _row(found: GradeExplanation, kind: str, text: str, part: Occlusion) -> dict
     return {"Score": part.score, "Change": change, "Without": f"{kind}: {excerpt(text[start:end], 120)}"}
 
 
-# ---- without a text ------------------------------------------------------------------------------------------------
-
-
-def _without(session: Session, trace: Trace) -> None:
-    names = _chunks(trace)
-    strips = {strip.id: excerpt(strip.text, 90) for strip in trace.kept()}
-    gone: list[str] = st.pills(
-        "Leave out chunks",
-        list(names),
-        selection_mode="multi",
-        format_func=lambda id: markdown(names[id]),
-        key="why-out",
-    )
-    if strips:
-        gone = [
-            *gone,
-            *st.multiselect("Or kept strips", list(strips), format_func=strips.__getitem__, key="why-strips"),
-        ]
-    if not gone:
-        st.caption("Choose texts to see the action and the answer without them. No other texts take their place.")
-        return
-    engine = program().engine
-    grader = engine.evaluator if isinstance(engine.evaluator, SetGrader) else None
-    left = leave_out(trace, gone, grader)
-    answer = answer_without(engine, left, web_on=bool(session.resolve_providers().webs))
-    draw(_become(left, answer))
-    if answer.answer is not None and trace.answer is not None:
-        same = answer.answer.text == trace.answer.text
-        lead = "The answer stays the same" if same else "The answer then"
-        paragraphs = [h.p[each] for each in answer.answer.text.split("\n\n")]
-        draw(h.div("cx")[h.h3[lead], paragraphs, h.p("small")[citations_sentence(answer.answer)]])
-
-
-def _become(left: Without, answer: AnswerWithout) -> Html:
-    what = left.what
-    chips = (chip(what.before), " → ", chip(what.action)) if what.changes_action else (chip(what.action),)
-    listed = [h.li[each] for each in without_sentences(left, answer)]
-    return h.div("cx")[h.div("change", role="status")[chips, h.ul[listed]]]
-
-
 _SHOWN = 5
 """Chunks that are listed."""
 
@@ -276,9 +218,7 @@ def _miss_row(fate: Fate) -> dict[str, object]:
     return {
         "Where": fate.chunk.where,
         "Came to": fate.stage,
-        "Rank": fate.rank or fate.ranks.together,
-        "By meaning": fate.ranks.meaning,
-        "By words": fate.ranks.words,
+        "Rank": fate.rank or fate.now,
         "Score": fate.score,
         "Strips kept": f"{kept} of {len(fate.strips)}" if fate.strips else "",
         "Text": excerpt(fate.chunk.text, 120),

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from crag.analysis.tour import SITUATIONS, Outcome, play
+from crag.analysis.tour import SITUATIONS, Outcome, marked, play
 from crag.core.errors import BusyError, NotFoundError
 from crag.core.trace import Trace
 from crag.export.html import elements as h
 from crag.export.html import words
-from crag.export.html.answer import state_chip
+from crag.export.html.answer import answer, state_chip
 from crag.export.html.elements import Html
-from crag.export.html.safe_text import excerpt, markdown
-from crag.messages.explanations import TITLES, outcome_lines, says_text, situation_sentence
+from crag.export.html.path import action
+from crag.export.html.safe_text import markdown
+from crag.messages.explanations import TITLES, says_text, situation_sentence
 from crag.runtime.jobs import Job
 from ui.app import clicks, fragments
 from ui.app.clicks import once, requires
@@ -27,8 +28,6 @@ from ui.components import problems
 from ui.components.drawing import draw
 
 _KIND = "tour"
-_ANSWER = 320
-"""Characters of an answer that are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +118,8 @@ def _show(job: Job[Event]) -> None:
 
 
 def _run(trace: Trace, says: str) -> Html:
-    """One run's action, answer and flags."""
-    text = trace.answer.text if trace.answer else ""
+    """One run's action and answer as on the Ask page, and how much of what it found speaks to a model."""
     head = h.p[h.b[words.strategy(trace.strategy)], " ", state_chip(trace.outcome), " ", h.span("tag")[says]]
-    return h.div("cx")[head, h.p[excerpt(text, _ANSWER)], [h.p("small")[line] for line in outcome_lines(trace)]]
+    number = marked(trace)
+    said = number and h.p("small")[f"Marked: {words.count(number, 'chunk')} with text that speaks to a model."]
+    return h.fragment(h.div("cx")[head], action(trace), answer(trace, opens=False), said and h.div("cx")[said])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crag.analysis.kept_pages import KeptPage, in_library, keep, pages_named, used_pages, verify
+from crag.analysis.kept_pages import KeptPage, find_page, in_library, keep, used_pages, verify
 from crag.core.errors import NotFoundError
 from crag.core.trace import Trace
 from crag.core.types import Chunk
@@ -50,7 +50,7 @@ def follow(session: Session, trace: Trace, picked: str) -> None:
 def kept(session: Session, trace: Trace, page: str) -> KeptPage:
     """Keep a page of a run, by its id. Raises CragError."""
     session.require("edit")
-    (found,) = pages_named(trace, page)
+    found = find_page(trace, page)
     engine = program().engine
     with st.spinner("Keeping…"):  # it waits for its turn while files are read
         return keep(found, trace.meant, session.library, engine)

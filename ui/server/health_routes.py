@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Scope
 
 from crag.analysis.monitoring.health import Health
-from crag.analysis.monitoring.metrics import Metrics, Scrape, Scraping, Sources, standing
+from crag.analysis.monitoring.metrics import Metrics, Sources, standing
 from crag.core.errors import CragError
 from crag.core.trace import Trace
+from crag.integrations.scraping import Scraping
 from crag.providers.prices import Prices, usable
 from crag.runtime.circuits import OpenCircuit
 from ui.app.program import program
@@ -50,9 +52,7 @@ class Watch:
 
     async def metrics(self, scope: Scope) -> Response:
         """The metrics, for who may have them."""
-        asked = Scrape.of(scope["headers"], scope.get("client"))
-        reply = await asyncio.to_thread(self._scraping.reply, asked, self._metrics)
-        return Response(reply.body, reply.status, dict(reply.headers))
+        return await asyncio.to_thread(self._scraping.reply, Request(scope), self._metrics)
 
     def _lacking(self) -> tuple[str, ...]:
         try:

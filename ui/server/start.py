@@ -24,9 +24,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from crag.analysis.monitoring.health import Health
-from crag.analysis.monitoring.metrics import Scraping, metrics_token
 from crag.core.config import AppConfig
 from crag.core.errors import CragError
+from crag.integrations.scraping import Scraping, metrics_token
 from crag.runtime.origins import Origins, is_loopback
 from crag.runtime.processes import room_for_files, share_heaps
 from crag.storage.postgres import server_at

@@ -6,9 +6,8 @@ from collections.abc import Hashable
 
 import streamlit as st
 
-from crag.analysis.thresholds.labelled import effort
 from crag.analysis.thresholds.recommend import Recommendation, Refusal, recommend
-from crag.analysis.thresholds.sweep import Sweep, Weights, sweep
+from crag.analysis.thresholds.sweep import Effort, Sweep, Weights, sweep
 from crag.core.settings import Settings
 from crag.export.html import elements as h
 from crag.export.html import words
@@ -89,9 +88,7 @@ def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) ->
             action = st.container(width="content")
             worth = _weights()
     key = about, worth
-    # What an action leads to does not move with the thresholds of the sliders.
-    asked = settings.changed(upper=own.upper, lower=own.lower)
-    spent = cached("effort", part, about, lambda: effort(part.cases, asked))
+    spent = Effort.of(settings)
 
     def advised() -> Recommendation | Refusal:
         return recommend(

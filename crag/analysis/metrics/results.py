@@ -189,14 +189,14 @@ def row_of(cells: Mapping[str, object]) -> ResultRow:
     return _ROW.validate_python(values)
 
 
-def rows_to_json(rows: Sequence[ResultRow]) -> str:
-    """All rows as one JSON list."""
-    return _ROWS.dump_json(tuple(rows)).decode()
+def row_to_json(row: ResultRow) -> str:
+    """A row as a JSON object."""
+    return _ROW.dump_json(row).decode()
 
 
-def rows_from_json(text: str | bytes) -> tuple[ResultRow, ...]:
-    """The inverse of `rows_to_json`. Raises pydantic.ValidationError."""
-    return _ROWS.validate_json(text)
+def row_from_json(text: str) -> ResultRow:
+    """The inverse of `row_to_json`. Raises pydantic.ValidationError."""
+    return _ROW.validate_json(text)
 
 
 def read_results(data: bytes, strategy: str) -> list[ResultRow]:
@@ -270,4 +270,3 @@ def _table(tables: Sequence[Mapping[str, float | None]], names: Sequence[str]) -
 
 
 _ROW: TypeAdapter[ResultRow] = TypeAdapter(ResultRow)
-_ROWS: TypeAdapter[tuple[ResultRow, ...]] = TypeAdapter(tuple[ResultRow, ...])

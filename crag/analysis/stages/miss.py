@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
@@ -53,29 +53,16 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranks:
-    """Where a chunk stands among all that may be searched, from 1; None beyond `REACH`.
-
-    `meaning`: by cosine. `words`: by BM25, None also where it shares no word with the question. `together`: as search
-    ranks, with the names of documents, decay, and the discount for chunks of one page.
-    """
-
-    meaning: int | None = None
-    words: int | None = None
-    together: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Fate:
     """What became of one chunk that has what is looked for.
 
-    `rank`: its rank in the retrieval of the run, from 1; None where that did not find it. `strips`: those of the chunk,
-    or of the sentence, in reading order.
+    `rank`: its rank in the retrieval of the run, from 1; None where that did not find it. `now`: its rank among all
+    that may be searched today; None beyond `REACH`. `strips`: those of the chunk, or of the sentence, in reading order.
     """
 
     chunk: Chunk
     stage: Stage
-    ranks: Ranks
+    now: int | None
     rank: int | None = None
     grade: Grade | None = None
     strips: tuple[Strip, ...] = ()
@@ -139,7 +126,7 @@ def follow(
     """What became of these chunks, which have what is `wanted`, in a run.
 
     Without `ranked` the library is searched only where the run retrieved none of them: a set of questions takes less
-    time then, and no fate of a chunk that was retrieved has its `ranks`. Raises what `Search.find` raises.
+    time then, and no fate of a chunk that was retrieved says its rank `now`. Raises what `Search.find` raises.
     """
     settings = trace.run_settings
     fates = _follow(library, trace, settings, chunks, _spaced(wanted.text), ranked) if chunks else []
@@ -227,7 +214,7 @@ def _follow(
         return Fate(
             chunk=chunk,
             stage=stage,
-            ranks=ranks.get(chunk.id, Ranks()),
+            now=ranks.get(chunk.id),
             rank=here.rank if here else None,
             grade=trace.grade_of(chunk.id),
             strips=strips,
@@ -242,23 +229,16 @@ def _furthest(fate: Fate) -> tuple[float, ...]:
         -max((strip.score or 0.0 for strip in fate.strips), default=0.0),
         -(fate.score or 0.0),
         fate.rank or math.inf,
-        fate.ranks.together or math.inf,
+        fate.now or math.inf,
     )
 
 
-def _rank(library: Library, trace: Trace, settings: Settings) -> dict[str, Ranks]:
+def _rank(library: Library, trace: Trace, settings: Settings) -> dict[str, int]:
     """The ranks of the first chunks for the run's question, under its filters, by their ids."""
-    query = SearchQuery.under(settings, trace.meant, REACH)
-    plain = replace(query, half_life_days=0.0)
     try:
-        found = [library.find(each) for each in (query, replace(plain, mode="dense"), replace(plain, mode="bm25"))]
+        return {each.chunk.id: each.rank for each in library.find(SearchQuery.under(settings, trace.meant, REACH))}
     except FilterError:
         return {}  # it lets none through, or asks for a field that no document has any more
-    together, meaning, by_words = ({each.chunk.id: each.rank for each in some} for some in found)
-    return {
-        id: Ranks(meaning=meaning.get(id), words=by_words.get(id), together=together.get(id))
-        for id in {**together, **meaning, **by_words}
-    }
 
 
 def _stage(trace: Trace, settings: Settings, chunk: str, strips: Sequence[Strip], sentence: str) -> Stage:
@@ -301,7 +281,7 @@ def _smallest_change(trace: Trace, settings: Settings, fate: Fate) -> Change | N
         case "excluded":
             return Change(settings={"where": {}, "min_confidence": 0.0}, certain=False)
         case "not retrieved":
-            rank = fate.ranks.together
+            rank = fate.now
             fits = rank is not None and settings.k < rank <= MOST_RETRIEVED
             # A table with the figure that is asked for may take the last places.
             reaches = settings.lookup_reach > 0 and looks_up(trace.meant)

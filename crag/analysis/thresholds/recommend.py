@@ -115,15 +115,6 @@ class Refusal:
     open: tuple[Open, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resampling:
-    """How questions are drawn again: how often, from which seed; and the widest interval that is still an answer."""
-
-    rounds: int = ROUNDS
-    seed: int = 0
-    widest: float = WIDEST
-
-
 def recommend(
     questions: Sequence[Scored],
     *,
@@ -132,14 +123,12 @@ def recommend(
     weights: Weights | None = None,
     effort: Effort | None = None,
     doubt: float = 0.0,
-    resampling: Resampling | None = None,
 ) -> Recommendation | Refusal:
     """The pair of thresholds with the highest utility, or why the data can't carry one.
 
-    `current`: the pair in use, to compare with. The same questions and `resampling` give the same result. Questions
+    `current`: the pair in use, to compare with. The same questions give the same result. Questions
     without a label, or without a single known score, are left out. `doubt`: as of `gains`.
     """
-    drawn = resampling or Resampling()
     usable = [question for question in questions if question.answerable is not None and question.known]
     answerable = sum(question.answerable is True for question in usable)
     ungraded = sum(question.answerable is not None and not question.known for question in questions)
@@ -147,9 +136,9 @@ def recommend(
     if len(usable) < QUESTIONS or min(answerable, len(usable) - answerable) < EACH:
         return refusal
     worth = gains(usable, aggregation=aggregation, weights=weights, effort=effort, doubt=doubt)
-    intervals = _intervals(worth, drawn.rounds, drawn.seed)
+    intervals = _intervals(worth)
     ends = Open("upper", *intervals[0]), Open("lower", *intervals[1])
-    if wide := tuple(each for each in ends if each.high - each.low > drawn.widest):
+    if wide := tuple(each for each in ends if each.high - each.low > WIDEST):
         return replace(refusal, open=wide)
     upper, lower = best_pair(worth.utility(), worth.uppers, worth.lowers)
 
@@ -196,14 +185,14 @@ def crowding_warning(
     return Crowding((upper, lower), share) if share > CROWDED else None
 
 
-def _intervals(worth: Gains, rounds: int, seed: int) -> tuple[Interval, Interval]:
+def _intervals(worth: Gains) -> tuple[Interval, Interval]:
     """Where the best upper and lower thresholds lie when the questions are drawn again, with replacement."""
     # Questions that behave alike at every threshold are drawn as one group: the same draw, with fewer to add up.
     rows = np.column_stack((worth.base, worth.correct, worth.incorrect))
     _, first, sizes = np.unique(rows, axis=0, return_index=True, return_counts=True)
     groups = replace(worth, base=worth.base[first], correct=worth.correct[first], incorrect=worth.incorrect[first])
     total = worth.base.size
-    draws = np.random.default_rng(seed).multinomial(total, sizes / total, size=rounds).astype(np.float64)
+    draws = np.random.default_rng(0).multinomial(total, sizes / total, size=ROUNDS).astype(np.float64)
     pairs = np.array([best_pair(groups.utility(counts), worth.uppers, worth.lowers) for counts in draws])
     tail = (1 - LEVEL) / 2
     low = np.quantile(pairs, tail, axis=0, method="lower")

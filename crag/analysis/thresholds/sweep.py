@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.core.errors import InputError, SettingsError
+from crag.core.errors import InputError
+from crag.core.policy import searches_web, uses_documents
+from crag.core.settings import Settings
 from crag.core.types import Action, Aggregation
 from crag.evaluation.trigger import aggregate_scores, bounds
 
@@ -57,7 +59,7 @@ class Weights:
 
     CORRECT is right where the retrieved texts hold the answer, INCORRECT where they do not. AMBIGUOUS counts as the
     part `ambiguous` (0..1) of a right action: it reads both sources, so the answer is seldom lost. The defaults are
-    those of docs/decisions/thresholds.md. Raises SettingsError for a number out of its range.
+    those of docs/decisions/thresholds.md.
     """
 
     right: float = 1.0
@@ -65,28 +67,24 @@ class Weights:
     call: float = 0.05
     search: float = 0.1
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.ambiguous <= 1:
-            raise SettingsError("What AMBIGUOUS is worth lies from 0 to 1, as a part of a right action.")
-        if not all(math.isfinite(value) and value >= 0 for value in (self.right, self.call, self.search)):
-            raise SettingsError("What a right action, a call or a search weighs is a number from 0 up.")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """Mean model calls and web searches that each action leads to, beyond what every question takes.
+    """Model calls and web searches that each action leads to, beyond what every question takes.
 
-    By default: a search on AMBIGUOUS and INCORRECT, and a call on AMBIGUOUS, which also reads what it may not need.
-    Raises SettingsError for a missing action, or a number that is negative or not finite.
+    By default those of the usual settings: a search on AMBIGUOUS and INCORRECT, and a call on AMBIGUOUS, which also
+    reads what it may not need.
     """
 
     calls: Mapping[Action, float] = field(default_factory=lambda: {_C: 0.0, _A: 1.0, _I: 0.0})
     searches: Mapping[Action, float] = field(default_factory=lambda: {_C: 0.0, _A: 1.0, _I: 1.0})
 
-    def __post_init__(self) -> None:
-        for counts in (self.calls, self.searches):
-            if set(counts) != set(Action) or not all(math.isfinite(n) and n >= 0 for n in counts.values()):
-                raise SettingsError("Calls and searches are given for each action, as numbers from 0 up.")
+    @classmethod
+    def of(cls, settings: Settings) -> Effort:
+        """What follows under these settings: a search where the web is wanted, a call where documents are read too."""
+        searches = {action: float(searches_web(action, settings)) for action in Action}
+        calls = {action: searches[action] * uses_documents(action, settings) for action in Action}
+        return cls(calls=calls, searches=searches)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -6,21 +6,18 @@ No model, library or web is asked. What only a call could tell is said to be unk
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from crag.analysis.whatif.entries import Documents, Entry, Missing, Unknown, Web
 from crag.analysis.whatif.replay_plan import Plan, Planner, facts_of
-from crag.core.errors import NotFoundError
 from crag.core.policy import uses_documents
-from crag.core.protocols import SetGrader
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
-from crag.core.types import Action, Aggregation, Decision, Strip
+from crag.core.types import Action, Decision, Strip
 from crag.evaluation.refinement import make_strip
 from crag.evaluation.strip_selection import Facts, Rule, choose
-from crag.evaluation.trigger import graded_texts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,100 +118,9 @@ _EXACT = 1e-9
 """What a hundredth as a float may be off."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Without:
-    """A stored run without some of its texts. `trace` is its record without them, `left_out` their ids.
-
-    `searches_again`: it would first search the library once more, with a rewritten query that is unknown; `what` is
-    what follows from the texts that are left. `acted`: the ids of the chunks that it would act on.
-    """
-
-    left_out: frozenset[str]
-    trace: Trace
-    settings: Settings
-    what: WhatIf
-    searches_again: bool
-    acted: tuple[str, ...]
-
-
-def leave_out(trace: Trace, ids: Collection[str], set_grader: SetGrader | None = None) -> Without:
-    """The run without these chunks, web pages and strips, by their ids.
-
-    `set_grader` grades the remaining chunks as a set where the run did; without it, what that leads to is unknown.
-    Raises NotFoundError for what the run does not have.
-    """
-    if not {strip.id for strip in trace.all_strips}.union(trace.sources).issuperset(ids):
-        raise NotFoundError("This run has no such text.", "Choose from the chunks, web pages and strips listed.")
-    settings, left = trace.run_settings, _reduce(trace, frozenset(ids))
-    if settings.aggregation is Aggregation.SET:
-        left = _grade_sets(trace, left, settings, set_grader)
-    what, planner = Replay(left).under(settings), Planner(Entry.of(left))
-    searches_again = what.decision is None and what.unknown == (_NO_LOOP,)
-    if searches_again:
-        what = Replay(left).under(_ended(settings, left))
-    counted = {Missing.NO_SET: Missing.OTHER_SET, Missing.NO_JOINT: Missing.OTHER_JOINT}
-    unknown = (replace(each, what=counted.get(each.what, each.what), k=_count(left)) for each in what.unknown)
-    what = replace(what, unknown=tuple(unknown))
-    acted = tuple(id for id, _ in planner.acted(what.round, settings)) if left.rounds else ()
-    return Without(
-        left_out=frozenset(ids),
-        trace=left,
-        settings=settings,
-        what=what,
-        searches_again=searches_again,
-        acted=acted,
-    )
-
-
-def _count(trace: Trace) -> int:
-    return len(trace.rounds[-1].chunks) if trace.rounds else 0
-
-
 def _ended(settings: Settings, trace: Trace) -> Settings:
     """The same without another search of the library than those that the run made."""
     return settings.model_copy(update={"max_rewrites": len(trace.rounds) - 1})
-
-
-def _reduce(trace: Trace, ids: frozenset[str]) -> Trace:
-    strips = {
-        source: tuple(strip for strip in each if strip.id not in ids)
-        for source, each in trace.strips.items()
-        if source not in ids
-    }
-    searches = tuple(
-        replace(each, pages=tuple(page for page in each.pages if page.id not in ids)) for each in trace.searches
-    )
-    return replace(
-        trace, rounds=tuple(_reduce_round(each, ids) for each in trace.rounds), strips=strips, searches=searches
-    )
-
-
-def _reduce_round(round: Round, ids: frozenset[str]) -> Round:
-    chunks = tuple(found for found in round.chunks if found.chunk.id not in ids)
-    return replace(
-        round,
-        chunks=chunks,
-        grades={id: grade for id, grade in round.grades.items() if id not in ids},
-        joint=round.joint if len(chunks) == len(round.chunks) else None,
-        acted=tuple(id for id in round.acted if id not in ids),
-    )
-
-
-def _grade_sets(trace: Trace, left: Trace, settings: Settings, set_grader: SetGrader | None) -> Trace:
-    """With the grades of the sets that are left; one that can't be made is unknown, and so what was decided by it."""
-    before, planner = Planner(Entry.of(trace)), Planner(Entry.of(left))
-    chunks = {found.chunk.id: found for each in reversed(left.rounds) for found in each.chunks}
-    grades = {id: grade for each in reversed(left.rounds) for id, grade in each.grades.items()}
-    rounds = []
-    for number, round in enumerate(left.rounds):
-        acted = [id for id, _ in planner.acted(number, settings)]
-        if round.together is not None and acted != [id for id, _ in before.acted(number, settings)]:
-            texts = graded_texts([chunks[id] for id in acted], grades, settings.grade_chars)
-            together = set_grader.grade_set(trace.meant, texts) if set_grader is not None else None
-            known = not texts or (together is not None and together.evaluator == round.together.evaluator)
-            round = replace(round, together=together, decision=round.decision if known else None)
-        rounds.append(round)
-    return replace(left, rounds=tuple(rounds))
 
 
 Threshold = Literal["upper", "lower", "both"]
@@ -224,14 +130,13 @@ Threshold = Literal["upper", "lower", "both"]
 class Move:
     """A move of one threshold, or of both where they are one, that ends a run in another action.
 
-    `decision` is what would be acted on; `searches_again` as in `Without`.
+    `decision` is what would be acted on, without another search of the library than those that the run made.
     """
 
     threshold: Threshold
     before: float
     after: float
     decision: Decision
-    searches_again: bool
 
     @property
     def settings(self) -> dict[str, float]:
@@ -239,38 +144,32 @@ class Move:
         return _moved(self.threshold, self.after)
 
 
-def smallest_moves(trace: Trace) -> tuple[Move, ...]:
-    """Of each threshold the smallest move, to a hundredth, that changes the action; the smaller of the two first.
+def relaxing_moves(trace: Trace) -> tuple[Move, ...]:
+    """By which a run that did without the library's chunks answers from them: each the smallest, to a hundredth, that
+    changes the action; the smaller of the two first.
 
-    None of a run that graded nothing or whose action was forced, and where no move would change it.
+    None of a run that graded nothing or whose action was forced, and where no move down leads there.
     """
     settings = trace.run_settings
-    if trace.action is None or settings.forced:
+    if settings.forced or uses_documents(trace.action, settings):
         return ()
     planner = Planner(Entry.of(trace))
     thresholds: tuple[Threshold, ...] = ("both",) if settings.binary else ("upper", "lower")
-    moves = filter(None, (_smallest(planner, trace, settings, each) for each in thresholds))
-    return tuple(sorted(moves, key=lambda move: abs(move.after - move.before)))
+    moves = filter(None, (_relax(planner, trace, settings, each) for each in thresholds))
+    return tuple(sorted(moves, key=lambda move: move.before - move.after))
 
 
-def relaxing_moves(trace: Trace) -> tuple[Move, ...]:
-    """Of `smallest_moves` those by which a run that did without the library's chunks answers from them."""
-    settings = trace.run_settings
-    moves = () if uses_documents(trace.action, settings) else smallest_moves(trace)
-    return tuple(each for each in moves if each.after < each.before and uses_documents(each.decision.action, settings))
-
-
-def _smallest(planner: Planner, trace: Trace, settings: Settings, threshold: Threshold) -> Move | None:
+def _relax(planner: Planner, trace: Trace, settings: Settings, threshold: Threshold) -> Move | None:
     own = settings.lower if threshold == "lower" else settings.upper
-    least, most = settings.lower if threshold == "upper" else 0.0, settings.upper if threshold == "lower" else 1.0
-    hundredths = range(math.ceil(least * 100 - _EXACT), math.floor(most * 100 + _EXACT) + 1)
-    for after in sorted((place / 100 for place in hundredths), key=lambda value: abs(value - own)):
-        changed = settings.model_copy(update=_moved(threshold, after))
+    least = settings.lower if threshold == "upper" else 0.0
+    for place in range(math.floor(own * 100 + _EXACT), math.ceil(least * 100 - _EXACT) - 1, -1):
+        changed = settings.model_copy(update=_moved(threshold, place / 100))
         decision, _, reason = planner.decision(changed)
-        if again := reason == _NO_LOOP:
+        if reason == _NO_LOOP:
             decision, _, _ = planner.decision(_ended(changed, trace))
         if decision is not None and decision.action is not trace.action:
-            return Move(threshold=threshold, before=own, after=after, decision=decision, searches_again=again)
+            move = Move(threshold=threshold, before=own, after=place / 100, decision=decision)
+            return move if uses_documents(decision.action, settings) else None
     return None
 
 

@@ -13,10 +13,11 @@ from typing import Any
 
 from crag.core import events as ev
 from crag.core.trace import Trace
-from crag.export.html import answer, evidence, guidance, marks, meter, path, slides, words
+from crag.export.html import answer, evidence, guidance, marks, meter, path, slides
 from crag.export.html import elements as h
 from crag.export.html.elements import Html, asset
 from crag.export.html.page_pictures import Pictures
+from crag.messages.progress import OVER, progress_sentence
 from crag.providers.prices import PRICES, Prices
 
 BUDGET = 1_200_000
@@ -68,10 +69,12 @@ def states(
             for section in sections(moment, prices, stale)
         ]
 
+    said = "The run begins."
     for event in events:
         seen = seen.apply(event)
-        moments.append((drawn(seen), event.at, _event_text(event)))
-    end = (drawn(trace), moments[-1][1] if moments else trace.seconds, "the whole run")
+        said = progress_sentence(event, seen) or said
+        moments.append((drawn(seen), event.at, said))
+    end = (drawn(trace), moments[-1][1] if moments else trace.seconds, OVER)
     stride = 1
     while stride == 1 or stride < 2 * len(moments):
         made = _encoded(_frames([*moments[::stride], end]))
@@ -100,32 +103,6 @@ def _frames(moments: Sequence[_Moment]) -> dict[str, Any]:
 def _encoded(made: dict[str, Any]) -> Html:
     """As JSON that can stand in a script element, whatever it says: nothing in it opens or closes a tag."""
     return Html(json.dumps(made, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
-
-
-def _event_text(event: ev.Event) -> str:
-    match event:
-        case ev.StepStarted():
-            return f"{words.STEPS[event.step].lower()} begins"
-        case ev.StepFinished():
-            return f"{words.STEPS[event.step].lower()} ends"
-        case ev.ActionTaken():
-            return f"action: {event.decision.action}"
-        case ev.Graded() if event.grade.score is not None:
-            return f"graded: {event.grade.score:.2f}"
-        case ev.Queued():
-            return "waits for its turn" if event.before else "its turn has come"
-        case ev.Token():
-            return "writing"
-        case ev.ApprovalAsked():
-            return "asks whether the query may leave"
-        case ev.ApprovalGiven():
-            return "approved" if event.approved else "not approved"
-        case ev.Searched() if event.found_at:
-            return "web results remembered"
-        case ev.Failed() if not event.fatal:
-            return f"{words.STEPS[event.step].lower()}: a failure worked around"
-        case _:
-            return event.kind.replace("_", " ")
 
 
 _FOLDED = 7

@@ -16,7 +16,6 @@ from starlette.responses import JSONResponse
 
 import crag
 from crag.admin.access import Access
-from crag.analysis.monitoring.metrics import Scrape
 from crag.core.errors import CragError
 from crag.engine import Engine
 from crag.integrations.calls import Server
@@ -59,9 +58,7 @@ async def ready(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     """Its text form, for who may have it; 401 or 404 for others."""
     serving: ServerState = request.app.state.serving
-    asked = Scrape.of(request.headers.raw, request.client)
-    reply = await asyncio.to_thread(serving.scraping.reply, asked, serving.metrics)
-    return Response(reply.body, reply.status, dict(reply.headers))
+    return await asyncio.to_thread(serving.scraping.reply, request, serving.metrics)
 
 
 class Application(FastAPI):

@@ -15,7 +15,7 @@ from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Answer, Citation, Exchange
 from crag.export.markdown import Harmless, closing, extract_answer, opening
-from crag.export.records import Outcome, describe_outcome
+from crag.export.records import Outcome, describe_outcome, is_none
 from crag.generation.conversation.history import exchanges_of
 from crag.generation.places import CHARS_A_TOKEN
 from crag.integrations.http.ask import EVENTS, Run, choose_settings, event_stream, format_sse, question_of
@@ -233,13 +233,9 @@ class ChatCompletion(BaseModel):
     crag: CragRecord
 
 
-def _is_none(value: object) -> bool:
-    return value is None
-
-
 class Delta(BaseModel):
-    role: Literal["assistant"] | None = Field(default=None, exclude_if=_is_none)
-    content: str | None = Field(default=None, exclude_if=_is_none)
+    role: Literal["assistant"] | None = Field(default=None, exclude_if=is_none)
+    content: str | None = Field(default=None, exclude_if=is_none)
 
 
 class ChunkChoice(BaseModel):
@@ -258,7 +254,7 @@ class ChatChunk(BaseModel):
     model: str
     choices: list[ChunkChoice]
     usage: Usage | None = None
-    crag: CragRecord | None = Field(default=None, exclude_if=_is_none)
+    crag: CragRecord | None = Field(default=None, exclude_if=is_none)
 
     def record(self, *, counted: bool) -> dict[str, Any]:
         """As it is sent: without what it does not say. Where tokens are `counted`, usage is null until the end."""

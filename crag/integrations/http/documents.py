@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 
 import python_multipart  # noqa: F401 - FastAPI reads forms with it; a missing package is reported at the start
 from fastapi import APIRouter, Form, Query, UploadFile
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse, Response
 
 from crag.core.filters import filter_of
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound
 from crag.core.protocols import SearchQuery
-from crag.export.records import HitRecord
+from crag.export.records import DocumentRecord, HitRecord
 from crag.integrations.calls import Call, in_turn
 from crag.integrations.http.problems import Problem
 from crag.integrations.http.serving import CurrentCall, GuardedRoute, Id, RequestModel, UploadRoute
@@ -52,26 +52,6 @@ def search(asked: Search, call: CurrentCall) -> Hits:
     where = filter_of(asked.where)
     query = SearchQuery(text=asked.query, where=where, **asked.model_dump(exclude={"query", "where"}))
     return Hits(data=[HitRecord.of(hit) for hit in call.library.find(query)])
-
-
-class DocumentRecord(BaseModel):
-    """What a program sees of a document. The place of its file is not among it."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    id: str
-    object: Literal["document"] = "document"
-    name: str
-    title: str
-    kind: str
-    bytes: int = Field(validation_alias="size")
-    pages: int
-    chunks: int
-    added_at: str
-    url: str | None
-    published: Annotated[str | None, BeforeValidator(lambda day: day or None)]
-    confidence: float
-    warnings: tuple[str, ...]
 
 
 class DocumentPage(BaseModel):
@@ -125,7 +105,7 @@ def list_documents(
         raise Problem(400, "invalid_field", "after: there is no such document.", param="after")
     rest = ids[ids.index(after) + 1 :] if after is not None else ids
     found = {each.id: each for each in documents.all(rest[:limit])}
-    data = [DocumentRecord.model_validate(found[id]) for id in rest[:limit] if id in found]
+    data = [DocumentRecord.of(found[id]) for id in rest[:limit] if id in found]
     return DocumentPage(data=data, total=len(ids), has_more=len(rest) > limit)
 
 
@@ -133,7 +113,7 @@ def list_documents(
 @in_turn
 def one(id: Id, call: CurrentCall) -> DocumentRecord:
     """What is known of it."""
-    return DocumentRecord.model_validate(call.library.documents.get(id))
+    return DocumentRecord.of(call.library.documents.get(id))
 
 
 @router.delete("/v1/documents/{id}", summary="Delete a document")
@@ -179,7 +159,7 @@ def _outcomes(events: Iterator[Any]) -> Iterator[FileOutcome]:
         match event:
             case DocumentAdded() | DuplicateFound():
                 outcome: Outcome = "added" if isinstance(event, DocumentAdded) else "duplicate"
-                document = DocumentRecord.model_validate(event.document)
+                document = DocumentRecord.of(event.document)
                 yield FileOutcome(name=event.name, attached_to=source, outcome=outcome, document=document)
             case DocumentFailed():
                 error = FileError(

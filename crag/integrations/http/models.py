@@ -12,6 +12,7 @@ from crag.core.errors import CancelledError
 from crag.core.model_ids import about
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Grade
+from crag.export.records import is_none
 from crag.integrations.calls import Call, in_turn
 from crag.integrations.http.problems import Problem
 from crag.integrations.http.serving import CurrentCall, GuardedRoute, RequestModel
@@ -99,9 +100,7 @@ class RankedText(BaseModel):
 
     index: int
     relevance_score: float
-    document: dict[str, str] | None = Field(
-        None, exclude_if=lambda value: value is None, description="With `return_documents`: the text."
-    )
+    document: dict[str, str] | None = Field(None, exclude_if=is_none, description="With `return_documents`: the text.")
 
 
 class Ranking(BaseModel):

@@ -26,11 +26,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crag.admin.access import Access, Arrivals, Caller, Door
 from crag.analysis.monitoring.health import Health
-from crag.analysis.monitoring.metrics import Metrics, Scraping, metrics_token, standing
+from crag.analysis.monitoring.metrics import Metrics, standing
 from crag.core.config import AppConfig
 from crag.engine import Engine
 from crag.integrations.calls import Call
 from crag.integrations.http.problems import Problem, problem_response
+from crag.integrations.scraping import Scraping, metrics_token
 from crag.providers.prices import usable
 from crag.runtime.jobs import WorkQueue
 from crag.runtime.limits import Buckets

@@ -14,7 +14,7 @@ from crag.core import events as ev
 from crag.core import strategies
 from crag.core.errors import CancelledError, CragError
 from crag.core.trace import Trace
-from crag.core.types import Chunk, Citation, Grade, RetrievedChunk, Step, Strip
+from crag.core.types import Chunk, Citation, Grade, RetrievedChunk, Strip
 from crag.export.explanations import MissRecord
 from crag.export.records import StripRecord, describe_grade, describe_hit, describe_outcome
 from crag.generation.conversation.history import leading_to
@@ -29,22 +29,10 @@ from crag.integrations.mcp.request import (
     document_uri,
     line,
 )
-from crag.messages.answers import brief_text, conflict_sentences, standing_text
-from crag.messages.wording import decision_sentence, failure_sentence, instead_sentence, reading_sentence
+from crag.messages.answers import brief_text, conflict_sentences
+from crag.messages.progress import progress_sentence
+from crag.messages.wording import failure_sentence, instead_sentence
 from crag.pipeline.request import QUESTION_CHARS
-from crag.text.guard import quote_for_model
-
-_STEPS: dict[Step, str] = {
-    "contextualize": "Puts the question in its context.",
-    "retrieve": "Searches the documents.",
-    "evaluate": "Grades what was found.",
-    "act": "Decides.",
-    "refine": "Keeps the sentences that matter.",
-    "rewrite": "Words the query again.",
-    "search": "Searches the web.",
-    "answer": "Writes the answer.",
-    "verify": "Checks the answer against its sources.",
-}
 
 
 async def ask(
@@ -93,7 +81,7 @@ async def ask(
     async with aclosing(call.follow(begin())) as events:
         async for event in events:
             trace = trace.apply(event)
-            if sentence := _progress(event, trace):
+            if sentence := progress_sentence(event, trace):
                 await call.report(sentence)
     if trace.cancelled:
         raise CancelledError("The run was stopped.", f"What it found until then is stored as run {trace.run_id}.")
@@ -102,60 +90,35 @@ async def ask(
     return _result(trace)
 
 
-def _progress(event: ev.Event, trace: Trace) -> str:
-    """The progress message of an event; empty: none."""
-    match event:
-        case ev.Queued(before=before) if before:
-            return f"Waits for its turn; {before} run before it."
-        case ev.StepStarted():
-            return _STEPS[event.step]
-        case ev.Graded(origin="internal", joint=False) if trace.round:
-            return f"Graded {len(trace.rounds[-1].grades)} of {len(trace.rounds[-1].chunks)} passages."
-        case ev.ActionTaken():
-            return decision_sentence(event.decision)
-        case ev.PortionRead():
-            return reading_sentence(event)
-        case ev.Searched():
-            return f"Found {len(event.pages)} web pages."
-        case ev.Failed(fatal=False):
-            return failure_sentence(event)
-        case _:
-            return ""
-
-
 def _result(trace: Trace) -> AskResult:
-    """The outcome of a run, safe for a model to read, with its sources and sentences about it."""
+    """The outcome of a run, with its sources and sentences about it."""
     answer, last = trace.answer, trace.round
     return AskResult(
-        **describe_outcome(trace) | {"standing": quote_for_model(standing_text(trace))},
-        answer=quote_for_model(answer.text) if answer else None,
-        short_answer=quote_for_model(brief_text(answer)) or None if answer else None,
+        **describe_outcome(trace),
+        answer=answer.text if answer else None,
+        short_answer=brief_text(answer) or None if answer else None,
         citations=[_cited(each, trace) for each in answer.citations] if answer else [],
         evidence=[_evidence(each, trace) for each in trace.kept()] if trace.wanted == "evidence" else [],
         chunks=[_graded(each, last.grades.get(each.chunk.id)) for each in last.chunks] if last else [],
-        conflicts=[*map(quote_for_model, conflict_sentences(answer))] if answer else [],
-        unsupported=[quote_for_model(check.sentence) for check in trace.checks if check.supported is False],
-        failures=[line(f"{failure_sentence(each)} {instead_sentence(each)}") for each in trace.failures],
+        conflicts=conflict_sentences(answer) if answer else [],
+        unsupported=[check.sentence for check in trace.checks if check.supported is False],
+        failures=[f"{failure_sentence(each)} {instead_sentence(each)}" for each in trace.failures],
     )
 
 
 def _cited(citation: Citation, trace: Trace) -> Cited:
-    safe = {"quote": quote_for_model(citation.quote), "source": line(citation.source)}
-    return Cited.model_validate({**asdict(citation), **safe, "uri": _page_uri(citation.source_id, trace)})
+    return Cited(**asdict(citation), uri=_page_uri(citation.source_id, trace))
 
 
 def _graded(hit: RetrievedChunk, grade: Grade | None) -> Graded:
-    where = {"source": line(hit.chunk.source), "uri": document_uri(hit.chunk.document_id, hit.chunk.page)}
-    return Graded.model_validate({**describe_hit(hit), **describe_grade(grade), **where})
+    return Graded(**describe_hit(hit), **describe_grade(grade), uri=document_uri(hit.chunk.document_id, hit.chunk.page))
 
 
 def _evidence(strip: Strip, trace: Trace) -> Evidence:
     found = trace.sources[strip.source_id]
     known = asdict(StripRecord.of(strip, found))
-    safe = {"source": line(known["source"]), "place": known["place"] or "", "text": quote_for_model(strip.text)}
-    return Evidence.model_validate(
-        {**known, **safe, "url": found.url or None, "uri": _page_uri(strip.source_id, trace)}
-    )
+    where = {"place": known["place"] or "", "url": found.url or None, "uri": _page_uri(strip.source_id, trace)}
+    return Evidence(**known | where)
 
 
 def _page_uri(source_id: str, trace: Trace) -> str | None:
@@ -179,7 +142,4 @@ def explain(
     and changes nothing."""
     library = call.library
     wanted = Wanted(document=line(document), page=page, text=text)
-    record = MissRecord.of(explain_miss(library, library.runs.trace(line(run_id)), wanted))
-    fates = (each.model_copy(update={"source": line(each.source), "place": line(each.place)}) for each in record.fates)
-    name = line(record.document) if record.document is not None else None
-    return record.model_copy(update={"document": name, "fates": tuple(fates)})
+    return MissRecord.of(explain_miss(library, library.runs.trace(line(run_id)), wanted))

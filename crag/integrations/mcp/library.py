@@ -16,11 +16,10 @@ from crag.core.errors import CancelledError, CragError, InputError, LimitError, 
 from crag.core.filters import filter_of
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, IngestEnd, IngestEvent, IngestStep
 from crag.core.metadata import Fields, fields_of, tags_of
-from crag.core.model_ids import about
 from crag.core.protocols import SearchQuery
 from crag.core.strategies import strategy
 from crag.core.types import RetrievedChunk
-from crag.export.records import describe_hit
+from crag.export.records import describe_grade, describe_hit
 from crag.ingest.files import ENDINGS
 from crag.integrations.calls import in_turn
 from crag.integrations.mcp.request import (
@@ -36,7 +35,6 @@ from crag.integrations.mcp.request import (
     Score,
     SearchResult,
     ServerState,
-    describe_document,
     document_uri,
     find_named,
     line,
@@ -45,7 +43,7 @@ from crag.integrations.mcp.request import (
 from crag.messages.documents import step_text
 from crag.pipeline.request import QUESTION_CHARS, check_question
 from crag.text.formats import count
-from crag.text.guard import detect_injection, fence_text, mask_injection, quote_for_model
+from crag.text.guard import detect_injection, fence_text
 
 TEXTS, TEXT_CHARS = 64, 20_000
 """The most texts that one call grades, and the longest of them."""
@@ -91,17 +89,8 @@ def search(
 
 
 def _passage(hit: RetrievedChunk) -> Passage:
-    chunk, spans = hit.chunk, detect_injection(hit.chunk.text)
-    return Passage.model_validate(
-        {
-            **describe_hit(hit),
-            "source": line(chunk.source),
-            "title": line(mask_injection(chunk.title)),
-            "text": quote_for_model(chunk.text),
-            "untrusted": len(spans),
-            "uri": document_uri(chunk.document_id, chunk.page),
-        }
-    )
+    uri = document_uri(hit.chunk.document_id, hit.chunk.page)
+    return Passage(**describe_hit(hit), untrusted=len(detect_injection(hit.chunk.text)), uri=uri)
 
 
 @in_turn
@@ -119,17 +108,8 @@ def grade(
     document."""
     question = check_question(question)
     call.note_keys()
-    grades = [
-        Score(
-            index=index,
-            score=each.score,
-            reason=line(each.reason),
-            error=line(about(each.error, each.who)) or None,
-            evaluator=each.evaluator,
-        )
-        for index, each in enumerate(call.engine.grade(question, texts))
-    ]
-    return GradeResult(question=question, grades=grades)
+    grades = enumerate(call.engine.grade(question, texts))
+    return GradeResult(question=question, grades=[Score(index=index, **describe_grade(each)) for index, each in grades])
 
 
 @in_turn
@@ -160,15 +140,7 @@ def documents(
 
 
 def _listed(document: Document, fields: Fields) -> Listed:
-    described, quoted = describe_document(document), {name: _quote(value) for name, value in fields.items()}
-    return Listed.model_validate({**described, "fields": {**quoted, "title": described["title"]}})
-
-
-def _quote(value: Any) -> Any:
-    """A field's value with its texts as a model may read them: an author or a tag may be written by anybody."""
-    if isinstance(value, str):
-        return quote_for_model(value)
-    return [*map(_quote, value)] if isinstance(value, list | tuple) else value
+    return Listed.of(document, fields=fields, uri=document_uri(document.id))
 
 
 MB = 1024 * 1024
@@ -210,18 +182,13 @@ async def add_document(
                 ended = event
     match ended:
         case DocumentAdded():
-            return _result("added", ended.document)
+            return AddResult.of(ended.document, status="added", uri=document_uri(ended.document.id))
         case DuplicateFound():
-            return _result("duplicate", ended.document)
+            return AddResult.of(ended.document, status="duplicate", uri=document_uri(ended.document.id))
         case DocumentFailed():
             raise CragError(ended.message, ended.remedy)
         case _:
             raise CancelledError("Adding was stopped; nothing was added.", "Add it again.")
-
-
-def _result(status: Literal["added", "duplicate"], document: Document) -> AddResult:
-    warnings = [quote_for_model(line(each)) for each in document.warnings]
-    return AddResult.model_validate({**describe_document(document), "status": status, "warnings": warnings})
 
 
 def _file(name: str, text: str, base64: str) -> tuple[str, bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import signal
 import socket
@@ -22,7 +23,7 @@ from mcp.server.mcpserver.exceptions import (
     UnexpectedToolError,
 )
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp.types import INVALID_REQUEST, CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp.types import INVALID_REQUEST, CallToolResult, TextContent, ToolAnnotations
 from pydantic import AnyUrl, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -36,7 +37,7 @@ from crag.integrations.calls import Server
 from crag.integrations.mcp import library
 from crag.integrations.mcp.ask import ask, explain
 from crag.integrations.mcp.library import Call, add_document, documents, grade, search
-from crag.integrations.mcp.request import ServerConfig, ServerState, line
+from crag.integrations.mcp.request import ServerConfig, ServerState, line, quote_values
 from crag.runtime.jobs import WorkQueue
 from crag.runtime.slow_clients import RefusedError, drop_when_unread
 from crag.text.characters import whole_text
@@ -100,15 +101,15 @@ class LibraryServer(MCPServer[ServerState]):
         """End what is under way and take no more. Callable from a signal handler."""
         self.state.work.stop()
 
-    async def call_tool(
-        self, name: str, arguments: dict[str, Any], context: Call | None = None
-    ) -> CallToolResult | InputRequiredResult:
-        """As the SDK does; but an error of the engine gives its cause and remedy, and unknown arguments are refused."""
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Call | None = None) -> CallToolResult:
+        """As the SDK does; but what a record holds is quoted for a model, an error of the engine gives its cause and
+        remedy, and unknown arguments are refused.
+        """
         known = self._parameters.get(name, arguments.keys())
         if unknown := sorted(arguments.keys() - known):
             raise ToolError(f"{name} takes no argument {line(unknown[0])[:80]}. It takes {', '.join(sorted(known))}.")
         try:
-            return await super().call_tool(name, arguments, context)
+            result = await super().call_tool(name, arguments, context)
         except ToolError as error:
             cause = error.__cause__
             if isinstance(cause, CragError):
@@ -116,6 +117,10 @@ class LibraryServer(MCPServer[ServerState]):
             if isinstance(cause, ValidationError) and not isinstance(error, UnexpectedToolError):
                 raise ToolError(f"The arguments of {name} are wrong. {_faults(cause)}") from cause
             raise
+        assert isinstance(result, CallToolResult)  # no tool asks back
+        quoted = quote_values(result.structured_content)
+        said = TextContent(type="text", text=json.dumps(quoted, ensure_ascii=False, indent=2))
+        return CallToolResult(content=[said], structured_content=quoted)
 
     async def read_resource(self, uri: AnyUrl | str, context: Call | None = None) -> Any:
         """As the SDK does; but an error of the engine gives its cause and remedy."""

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from crag.core.config import AppConfig
-from crag.core.types import Grade, GradedText, Passage, SetGrade
+from crag.core.types import Grade, Passage
 from crag.engine import Engine
-from crag.testing.fakes import ScriptedEvaluator, ScriptedSetGrader
+from crag.testing.fakes import ScriptedEvaluator
 from tests.support.small_library import WordEmbedder, fill
 
 
@@ -20,17 +20,13 @@ def found(text: str) -> set[str]:
 
 @dataclass(kw_only=True)
 class SharedWords(ScriptedEvaluator):
-    """The share of the question's words that a text has; of a set, the mean of its two best texts."""
+    """The share of the question's words that a text has."""
 
     def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
         asked = found(question)
         for passage in passages:
             self.graded.append((question, passage.text))
             yield self._grade(passage.id, len(asked & found(passage.text)) / max(1, len(asked)))
-
-    def grade_set(self, question: str, texts: Sequence[GradedText]) -> SetGrade | None:
-        best = sorted((each.score for each in texts), reverse=True)[:2]
-        return ScriptedSetGrader(score=lambda texts: sum(best) / len(best)).grade_set(question, texts)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Why a chunk got its score: parts left out one after another, layers, and the nearest text with another verdict."""
+"""Why a chunk got its score: parts left out one after another, and layers."""
 
 import math
 from dataclasses import replace
@@ -10,13 +10,13 @@ from crag.core.errors import NotFoundError
 from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
-from crag.core.types import Action, Passage
+from crag.core.types import Passage
 from crag.engine import Engine
 from crag.evaluation.local import LocalEvaluator
-from crag.messages.explanations import grade_sentences, other_text_sentence, untried_sentence
+from crag.messages.explanations import grade_sentences, untried_sentence
 from crag.testing.fakes import FixedRetriever, chunk_of
 from tests.analysis.causes.conftest import SharedWords
-from tests.support.small_library import CLAIMS, HIRING, TEXTS
+from tests.support.small_library import HIRING, TEXTS
 
 ASKED = "How many average days did hiring take in 2019?"
 
@@ -62,27 +62,12 @@ def test_a_long_question_and_a_text_of_a_thousand_sentences_are_tried_in_part(en
     assert len(engine.evaluator.graded) < 3 * (WORDS + SENTENCES)
 
 
-def test_the_nearest_other_text_is_the_runs_own_and_else_of_the_library(engine: Engine) -> None:
-    trace = ask(engine, lower=0.3, upper=0.6)
-    found = explain(engine, trace)
-    assert found.other is not None and found.other.retrieved and found.other.verdict is not found.verdict
-    assert 0 < found.other.closeness < 1 and other_text_sentence(found).startswith("The nearest text in this run")
-    alone = explain(engine, ask(engine, k=1, lower=0.3, upper=0.6))
-    assert alone.other is not None and not alone.other.retrieved and alone.compared == len(TEXTS) - 1
-    same = explain(engine, ask(engine, lower=0.0, upper=0.0))
-    assert same.other is None and same.compared == len(TEXTS) - 1 and same.verdict is Action.CORRECT
-
-
 def test_a_deleted_document_s_chunk_is_explained_from_the_run(engine: Engine) -> None:
     trace = ask(engine, lower=0.3, upper=0.6)
     before = explain(engine, trace)
     engine.library().documents.delete("report.pdf")
     after = explain(engine, trace)
     assert (after.words, after.sentences) == (before.words, before.sentences)
-    assert after.other is not None and before.other is not None
-    assert after.other.chunk == before.other.chunk
-    alone = explain(engine, ask(engine, text=TEXTS[CLAIMS - 1], lower=0.0, upper=0.0), page=1)
-    assert alone.other is None and alone.compared == 0 and other_text_sentence(alone) == ""
 
 
 def test_what_the_run_does_not_have_is_refused(engine: Engine) -> None:
@@ -95,7 +80,7 @@ def test_what_the_run_does_not_have_is_refused(engine: Engine) -> None:
 )
 def test_a_chunk_without_a_score_of_its_own_says_why(engine: Engine, name: str, reason: str, said: str) -> None:
     found = explain(engine, ask(engine, name=name))
-    assert (found.reason, found.score, found.words, found.other) == (reason, None, (), None)
+    assert (found.reason, found.score, found.words) == (reason, None, ())
     assert said in grade_sentences(found)[0]
 
 
@@ -109,7 +94,7 @@ def test_a_model_and_an_evaluator_that_is_gone_are_not_asked(engine: Engine, eva
         grades = {chunk: replace(grade, evaluator=id) for chunk, grade in trace.rounds[0].grades.items()}
         found = explain(engine, replace(trace, rounds=(replace(trace.rounds[0], grades=grades),)))
         assert found.reason == reason and not found.words and not found.parts
-        assert said in " ".join(grade_sentences(found)) and found.other is not None
+        assert said in " ".join(grade_sentences(found))
     assert len(evaluator.graded) == graded
 
 

@@ -55,9 +55,6 @@ def asked(engine: Engine) -> list[str]:
     return [run.question for run in reversed(engine.library().runs.latest(1000, every=True))]
 
 
-# Sets
-
-
 # Evaluating
 
 
@@ -344,21 +341,6 @@ def test_a_set_of_another_version_says_so_and_can_be_removed(engine: Engine) -> 
     assert [each.id for each in engine.library().evaluations.sets()] == [id]
     engine.library().evaluations.delete_set(id)
     assert engine.library().evaluations.sets() == []
-
-
-def test_removing_an_evaluation_leaves_the_other(engine: Engine) -> None:
-    id = stored_set(engine, 2)
-    for name in ("balanced", "plain-rag"):
-        list(evaluate(engine, id, RunRequest("", name)))
-    plain, balanced = evaluations(engine.library())
-    engine.library().evaluations.delete(balanced.id, runs=True)
-    assert [each.id for each in evaluations(engine.library())] == [plain.id]
-    assert engine.library().runs.ids() == [f"{plain.id}-1", f"{plain.id}-2"]
-    with pytest.raises(NotFoundError):
-        rows(engine.library(), balanced.id)
-
-
-# Question sets as people have them, stored and shown whole: mixed encodings, equal ids, formulas, 50,000 rows
 
 
 def test_what_an_evaluation_spent_is_known_when_its_runs_are_gone(engine: Engine) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from crag.analysis.kept_pages import KeptPage, in_library, keep, pages_named, used_pages, verify
-from crag.core.errors import CancelledError, EmptyError, InputError, NotFoundError
+from crag.analysis.kept_pages import KeptPage, find_page, in_library, keep, used_pages, verify
+from crag.core.errors import CancelledError, EmptyError, NotFoundError
 from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
@@ -85,9 +85,9 @@ def test_hostile_text_is_kept_as_the_text_that_it_is(engine: Engine, text: str) 
 
 
 def test_what_can_t_be_kept_leaves_nothing_behind(engine: Engine) -> None:
-    for text, confidence, error in (("  \n ", 0.5, EmptyError), ("", 0.5, EmptyError), ("The moon.", 1.5, InputError)):
-        with pytest.raises(error):
-            kept(engine, page(text), confidence=confidence)
+    for text in ("  \n ", ""):
+        with pytest.raises(EmptyError):
+            kept(engine, page(text))
     assert engine.library().size[0] == 1
 
 
@@ -100,11 +100,9 @@ def test_a_page_waits_for_its_turn_among_the_files_that_are_read(engine: Engine)
     assert engine.library().documents.count() == 1 and not kept(engine, page("The moon.")).already
 
 
-def test_pages_are_named_by_address_id_or_all_that_were_used(engine: Engine) -> None:
+def test_a_page_of_a_run_is_found_by_its_id(engine: Engine) -> None:
     trace = ask(engine)
     (used,) = used_pages(trace)
-    assert pages_named(trace, "all") == pages_named(trace, used.url) == pages_named(trace, used.id) == (used,)
-    with pytest.raises(NotFoundError, match="no web page elsewhere"):
-        pages_named(trace, "elsewhere")
-    with pytest.raises(NotFoundError, match="cites no web page"):
-        pages_named(replace(trace, answer=None), "all")
+    assert find_page(trace, used.id) == used
+    with pytest.raises(NotFoundError, match="no such web page"):
+        find_page(trace, "elsewhere")

@@ -16,7 +16,6 @@ from crag.analysis.metrics.metrics import (
 from crag.analysis.metrics.results import flat
 from crag.analysis.questions.sets import UNANSWERABLE, Question
 from crag.core import events as ev
-from crag.core.strategies import STRATEGIES
 from crag.core.trace import Rewrite, Round, Search, StepRecord, Trace
 from crag.core.types import (
     Action,
@@ -30,14 +29,7 @@ from crag.core.types import (
     Strip,
     WebPage,
 )
-from crag.generation.extractive import ExtractiveGenerator
-from crag.generation.verification import CitationVerifier
-from crag.pipeline.context import EventEmitter, RunContext
-from crag.pipeline.fallback import FallbackWeb
-from crag.pipeline.graph import run_graph
-from crag.retrieval.rewriting import KeywordRewriter
-from crag.runtime.usage import UsageTracker
-from crag.testing.fakes import FixedRetriever, FixedWeb, ScriptedEvaluator, chunk_of
+from crag.testing.fakes import chunk_of
 
 ASKED = Question(
     id="q1",
@@ -356,47 +348,3 @@ def test_effort_by_hand() -> None:
     assert row.step_seconds == {"retrieve": 0.75}
     assert measure_run(replace(RUN, calls=(called(10), called(None))), ASKED).input_tokens is None
     assert measure_run(RUN, ASKED).input_tokens == 0
-
-
-# A real run
-
-
-def real_run(strategy: str) -> Trace:
-    """The engine's own graph over fixed parts: the library lacks the answer, the web has it."""
-
-    def score(text: str) -> float:
-        return 0.95 if "1890" in text else 0.02
-
-    evaluator = ScriptedEvaluator(score=score, joint=0.1)
-    settings = STRATEGIES[strategy].settings
-    emitter, meter = EventEmitter(), UsageTracker()
-    web = FixedWeb(texts=["The long bridge was opened on 4 March 1890. It is red and it is very long indeed."])
-    parts = RunContext(
-        settings=settings,
-        retriever=FixedRetriever(chunks=[chunk_of("The recipe calls for three eggs.", name="bridges.pdf", page=1)]),
-        evaluator=evaluator,
-        rewriter=KeywordRewriter(),
-        web=FallbackWeb([web], emitter, meter),
-        generator=ExtractiveGenerator(evaluator),
-        verifier=CitationVerifier(evaluator),
-        meter=meter,
-        emitter=emitter,
-    )
-    start = ev.RunStarted(
-        run_id="r",
-        question=ASKED.question,
-        strategy=strategy,
-        settings=settings.model_dump(mode="json"),
-        workspace="w",
-        started_at="",
-    )
-    return Trace.from_events([start, *run_graph(ASKED.question, parts), ev.RunFinished(at=1.0)])
-
-
-def test_a_real_run_that_corrects_itself_by_the_web() -> None:
-    row = measure_run(real_run("balanced"), ASKED)
-    assert (row.first_holds, row.acted_holds, row.action, row.acted_right) == (False, False, "INCORRECT", 1.0)
-    assert (row.evidence_answer, row.evidence_page, row.answer_holds) == (True, False, True)
-    assert (row.searches, row.rewrites, row.library_rewrites, row.rewrite_helped) == (1, 2, 1, False)
-    assert (row.abstained, row.abstention_right, row.faithfulness) == (False, True, 1.0)
-    assert {"retrieve", "evaluate", "act", "search", "answer"} <= set(row.step_seconds)

@@ -36,12 +36,12 @@ def test_a_page_beyond_k_has_its_ranks_and_the_k_that_brings_it(engine: Engine) 
     trace = ask(engine, k=1, lookup_reach=0)
     miss = explain(engine, trace, CLAIMS)
     fate = miss.fates[0]
-    assert miss.stage == "not retrieved" and fate.rank is None and fate.ranks.together is not None
-    assert miss.change is not None and miss.change.settings == {"k": fate.ranks.together} and miss.change.certain
-    assert f"ranks {fate.ranks.together}, and" in miss_sentence(miss) and "retrieved 1." in miss_sentence(miss)
+    assert miss.stage == "not retrieved" and fate.rank is None and fate.now is not None
+    assert miss.change is not None and miss.change.settings == {"k": fate.now} and miss.change.certain
+    assert f"ranks {fate.now}, and" in miss_sentence(miss) and "retrieved 1." in miss_sentence(miss)
     found = {each.chunk.page for each in again(engine, trace, miss).rounds[0].chunks}
     assert CLAIMS in found
-    smaller = ask(engine, k=fate.ranks.together - 1, lookup_reach=0)
+    smaller = ask(engine, k=fate.now - 1, lookup_reach=0)
     assert CLAIMS not in {each.chunk.page for each in smaller.rounds[0].chunks}
 
 

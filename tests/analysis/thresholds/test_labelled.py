@@ -1,7 +1,5 @@
 """What is known of stored runs' first retrievals: by a question set, by people's thumbs, and for a sweep."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +10,6 @@ from crag.analysis.thresholds.labelled import (
     Case,
     Relevance,
     chunk_scores,
-    effort,
     expected_relevance,
     same_question,
     score_cases,
@@ -22,12 +19,9 @@ from crag.analysis.thresholds.recommend import Refusal, recommend
 from crag.analysis.whatif.entries import Entry
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
-from crag.core.types import Action, Aggregation, Call, Grade, RetrievedChunk
-from crag.testing.fakes import FixedWeb, chunk_of
-from tests.support.paths import GOOD, SOSO, WEB
-from tests.support.paths import Case as Run
+from crag.core.types import Aggregation, Grade, RetrievedChunk
+from crag.testing.fakes import chunk_of
 
-C, A, I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT  # noqa: E741
 BALANCED = Settings()
 
 
@@ -61,27 +55,6 @@ CHUNKS = (
     ("other.pdf", 3, "Nothing is here."),
 )
 ASKED = Question(id="1", question="When was it opened?", answers=("1890",), sources=("Bridges.pdf",), pages=(3,))
-
-
-@pytest.mark.parametrize(
-    ("expected", "relevant", "answerable"),
-    [
-        (ASKED, (True, True, False), True),
-        (replace(ASKED, pages=(), answers=("1066",)), (False, False, False), False),
-        (replace(ASKED, pages=(), answers=()), (True, True, False), True),
-        (replace(ASKED, labels=(UNANSWERABLE,)), (False, False, False), False),
-        (Question(id="1", question="When?"), (None, None, None), None),
-    ],
-    ids=["page", "answer missed", "source", "unanswerable", "no label"],
-)
-def test_each_chunk_is_judged_by_the_finest_label(
-    expected: Question, relevant: tuple[bool | None, ...], answerable: bool | None
-) -> None:
-    trace = trace_of(retrieved(*CHUNKS), retrieved(CHUNKS[2]))
-    found, held = expected_relevance(trace, expected)
-    assert (found[0], held) == (relevant, answerable)
-    assert found[1] == (relevant[2],)
-    assert held == round_holds(trace.rounds[0], expected)
 
 
 @given(
@@ -167,39 +140,8 @@ def test_questions_whose_scores_only_a_call_could_tell_are_left_out(changes: dic
 
 def test_what_is_scored_can_be_swept() -> None:
     cases = [case_of(place / 40, answerable=place > 20) for place in range(40)]
-    found = recommend(score_cases(cases, BALANCED), aggregation=Aggregation.ANY, effort=effort(cases, BALANCED))
+    found = recommend(score_cases(cases, BALANCED), aggregation=Aggregation.ANY)
     assert not isinstance(found, Refusal) and 0.4 < found.upper < 0.6
-
-
-def called(run: Run, **calls: int) -> Case:
-    """The run as if its steps had made so many model calls."""
-    made = [Call(step=step, provider="p", model="m", seconds=1.0) for step, n in calls.items() for _ in range(n)]  # type: ignore[arg-type]
-    steps = tuple(replace(step, calls=calls.get("evaluate", 0)) for step in run.trace.steps if step.step == "evaluate")
-    first = iter(steps)
-    trace = replace(
-        run.trace,
-        calls=tuple(made),
-        steps=tuple(next(first) if step.step == "evaluate" else step for step in run.trace.steps),
-    )
-    return with_thumbs(Entry.of(trace), (), None, {})
-
-
-def test_effort_without_runs_is_what_the_settings_say() -> None:
-    found = effort([], BALANCED)
-    assert dict(found.calls) == {C: 0, A: 0, I: 0}
-    assert dict(found.searches) == {C: 0, A: 1, I: 1}
-    assert dict(effort([], BALANCED.changed(web_on=("CORRECT",))).searches) == {C: 1, A: 0, I: 0}
-
-
-def test_effort_is_what_the_runs_took_beyond_what_all_take() -> None:
-    settings = BALANCED.changed(loop_on=())
-    web = {"loop_on": (), "refine_web": False}
-    one = called(Run("balanced", [SOSO], web=FixedWeb(texts=WEB), changes=web), evaluate=1, rewrite=1, refine=2)
-    two = called(Run("balanced", [GOOD], changes=web), evaluate=1, refine=4)
-    found = effort([one, two], settings)
-    assert dict(found.calls) == {C: 3, A: 4, I: 1}
-    assert effort([one, two], settings.changed(refine_on=())).calls[A] == 1
-    assert effort([one, two], settings.changed(strip_judge="llm")).calls[C] == 0
 
 
 def test_case_and_spacing_do_not_part_a_run_from_its_question() -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag.analysis.thresholds.sweep import Effort, Scored, Weights, best_pair, gains, sweep
-from crag.core.errors import InputError, SettingsError
+from crag.analysis.thresholds.sweep import Effort, Scored, best_pair, gains, sweep
+from crag.core.errors import InputError
 from crag.core.policy import acted_on
 from crag.core.settings import Settings
 from crag.core.types import Action, Aggregation, Grade
@@ -119,13 +119,7 @@ def test_what_is_no_score_is_refused(score: float) -> None:
         Scored(scores=(0.5, score))
 
 
-@pytest.mark.parametrize("weights", [{"ambiguous": 1.1}, {"ambiguous": NAN}, {"right": -1}, {"search": math.inf}])
-def test_what_is_no_weight_is_refused(weights: dict[str, float]) -> None:
-    with pytest.raises(SettingsError):
-        Weights(**weights)
-
-
-@pytest.mark.parametrize("calls", [{}, {C: 0, A: 1}, {C: 0, A: -1, I: 0}, {C: 0, A: NAN, I: 0}])
-def test_effort_names_every_action(calls: dict[Action, float]) -> None:
-    with pytest.raises(SettingsError, match="for each action"):
-        Effort(calls=calls)
+def test_effort_is_what_the_settings_lead_to() -> None:
+    assert Effort.of(Settings()) == Effort()
+    found = Effort.of(Settings(web_on=("CORRECT",)))
+    assert (found.searches, found.calls) == ({C: 1, A: 0, I: 0}, {C: 1, A: 0, I: 0})
