@@ -251,8 +251,6 @@ def _write(home: DataFolder, names: list[str], work: Path, whole: bool, watch: W
             for name in (SIGNED_WITH, CHOSEN):
                 if whole and (home.data / name).exists():
                     add(name, home.data / name)
-            if whole and home.unnamed():
-                left_out[f"{home.unnamed()} folders"] = "Their names are no workspace's: start the app once."
             manifest = Manifest(made_at=iso_now(), whole=whole, files=files, left_out=left_out)
             into.writestr(_MANIFEST, manifest.model_dump_json(indent=1))
         file.flush()
@@ -351,8 +349,6 @@ def _adopt(file: Path, layout: Layout, backup: str) -> None:
     """
     with translate_errors(file), closing(connect(file)) as connection:
         SqliteFile(file, layout).inspect(driver(connection))
-        with connection.begin():
-            layout.upgrade(connection)
         with layout.empty() as fresh:
             known = _statements(connection) == _statements(fresh)
         if not known or (layout is LIBRARY and store.first_problem(connection)):

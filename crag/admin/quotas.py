@@ -74,7 +74,7 @@ class Quotas:
     def standings(self) -> list[Standing]:
         """Every limit with what is used of it. Raises StorageError."""
         limits, bucket = self._config().quotas, self._bucket()
-        rate, stored = limits.all_questions_minute, self.stored.total()[0].bytes / MB
+        rate, stored = limits.all_questions_minute, self.stored.total()[0] / MB
         return [
             Standing(
                 setting="all_questions_minute",
@@ -127,7 +127,7 @@ class Quotas:
         most, libraries, used, there = config.quotas.all_mb, config.limits.libraries, 0.0, 0
         for fresh in (False, True):  # something may have been deleted since all were counted
             total, there = self.stored.total(workspace, fresh=fresh or more > 0, fresh_total=fresh or makes)
-            used = total.bytes / MB
+            used = total / MB
             if not most or used + wanted <= most:
                 break
         else:

@@ -50,12 +50,9 @@ class Database:
     def read(self) -> Iterator[Connection]:
         """A read transaction: all that is read in the block is of one moment, and nothing that it changes is stored."""
         self._check_open()
-        with self._translated():
-            if self._seen is None:
-                self._look()  # An upgrade comes before the transaction, which would not see what it brings.
-            with self._store.transaction() as (connection, found):
-                self._meet(found)
-                yield connection
+        with self._translated(), self._store.transaction() as (connection, found):
+            self._meet(found)
+            yield connection
 
     @contextmanager
     def write(self, more: int = 0, *, grows: bool = True, synced: bool = True) -> Iterator[Connection]:
@@ -144,11 +141,7 @@ class Database:
             )
         layout = self._store.layout
         with self._store.transaction() as (connection, _):
-            version = layout.version_of(connection)
-        layout.check(version, self._store.name)
-        if version != str(layout.version):
-            with self._store.transaction(write=True) as (connection, _):
-                layout.upgrade(connection)
+            layout.check(layout.version_of(connection), self._store.name)
         self._seen = found
 
     @contextmanager

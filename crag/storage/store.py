@@ -31,7 +31,7 @@ from crag.core.metadata import Value, stored_fields
 from crag.core.protocols import Embedder
 from crag.core.tables import load_tables
 from crag.core.types import INDEXED_AS, Chunk, Document, LineBox, Rect
-from crag.storage.tables import UNEMBEDDED_SINCE, changes, chunks, documents, revision, unembedded, vectors
+from crag.storage.tables import changes, chunks, documents, unembedded, vectors
 from crag.storage.tables import meta as about
 
 Change = Literal["added", "deleted", "described", "embedded"]
@@ -245,9 +245,7 @@ def first_problem(connection: Connection) -> str:
             return f"row {row[1]} of {row[0]} belongs to nothing"
     for _ in read_documents(connection):
         pass  # one that can't be read is an error
-    # A library of an earlier version has no list of what waits for vectors: all of it has them.
-    lists = int(connection.scalar(select(revision.c.version_num)) or 0) >= UNEMBEDDED_SINCE
-    waiting = select(unembedded.c.document) if lists else ()
+    waiting = select(unembedded.c.document)
     due = count(connection, chunks, chunks.c.document.not_in(waiting))
     there = count(connection, vectors.join(chunks), chunks.c.document.not_in(waiting))
     return "" if there == due else f"{due} chunks, but {there} vectors"

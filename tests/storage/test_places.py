@@ -142,7 +142,7 @@ def test_a_library_takes_no_more_than_it_may_and_deleting_makes_room(
             stored.append(add(f"doc{number}"))
     assert "CRAG_ALL_MB" in raised.value.remedy
     assert 2 < len(stored) <= 30 and library.documents.all() == stored
-    assert libraries.stored_in(libraries.key("library")).bytes <= 4 * 1024**2
+    assert libraries.size("library") <= 4 * 1024**2
     with pytest.raises(RoomError):
         library.evaluations.save_set("s", "set", "CSV", 1, 0, "x" * 3 * 1024**2)
     for document in stored:

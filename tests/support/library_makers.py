@@ -13,7 +13,6 @@ from crag.core.tables import Cell, Row, Table
 from crag.core.types import Chunk, Document, LineBox, Rect
 from crag.storage.index_sync import OpenIndex
 from crag.storage.library import Library
-from crag.storage.tables import conversations, reasons, runs, unembedded
 
 WORDS = (
     "harbour ledger copper willow orbit granite saffron lantern meadow turbine glacier anthem "
@@ -120,20 +119,3 @@ def change(library: Library, statement: Update) -> None:
     """What no part of the library does: values that another program, or another time, left there."""
     with library._database.write() as connection:
         connection.execute(statement)
-
-
-def of_the_version_before(library: Library) -> None:
-    """Bring the tables of a library to the version before conversations were stored."""
-    with library._database.write() as connection:
-        on_server = connection.dialect.name == "postgresql"
-        schema = "w_library." if on_server else ""
-        for index in runs.indexes:
-            if index.name == "runs_of_conversation":
-                index.drop(connection)
-        connection.exec_driver_sql(f"ALTER TABLE {schema}runs DROP COLUMN conversation")
-        connection.exec_driver_sql(f"UPDATE {schema}alembic_version SET version_num = '9'")
-        conversations.drop(connection)
-        reasons.drop(connection)
-        unembedded.drop(connection)
-        if not on_server:
-            connection.exec_driver_sql("PRAGMA user_version = 9")
