@@ -23,7 +23,7 @@ from crag.storage.postgres import server_at
 from crag.storage.values import CHOSEN, IN_USE, KeyValueStore
 from crag.text.formats import one_line
 
-EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s]{1,190}")
+EMAIL = re.compile(r"[^@\s,;<>]{1,64}@[^@\s,;<>]{1,190}")
 EMAIL_CLAIM = "email_verified"
 """The claim of OpenID Connect by which a provider says that it has verified a person's e-mail."""
 

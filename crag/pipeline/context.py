@@ -48,9 +48,8 @@ class EventEmitter:
     `listener` hears each event, in the thread of the step that runs; the graph sets it.
     """
 
-    def __init__(self, began: float | None = None) -> None:
-        """`began` is `time.perf_counter()` at the start; None: now."""
-        self._began = time.perf_counter() if began is None else began
+    def __init__(self) -> None:
+        self._began = time.perf_counter()
         self._pending: deque[ev.Event] = deque()
         self.listener: Callable[[ev.Event], None] = lambda event: None
 

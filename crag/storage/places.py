@@ -18,7 +18,7 @@ from crag.storage.sqlite import SqliteFile, connect, translate_errors
 from crag.storage.tables import LIBRARY, documents, labels, purged, question_sets, runs
 from crag.storage.values import KeyValueStore
 
-WORKSPACE = re.compile(r"[a-z0-9-]{1,64}")
+WORKSPACE_NAME = re.compile(r"[a-z0-9-]{1,64}")
 _CONTENT = documents, purged, runs, question_sets, labels
 _SIZES = (
     "SELECT n.nspname, coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint"
@@ -35,7 +35,7 @@ class DataFolder:
 
     def names(self) -> list[str]:
         """The workspaces that have a library here, in order."""
-        return sorted(filter(WORKSPACE.fullmatch, (file.parent.name for file in self._root.glob("*/library.db"))))
+        return sorted(filter(WORKSPACE_NAME.fullmatch, (file.parent.name for file in self._root.glob("*/library.db"))))
 
     def folder(self, workspace: str) -> Path:
         """The folder of a workspace's library."""
@@ -82,7 +82,7 @@ class ServerLibraries:
     def names(self) -> list[str]:
         """The workspaces that have a library here, in order."""
         found = (schema.removeprefix("w_") for schema in self.sizes() if schema.startswith("w_"))
-        return sorted(filter(WORKSPACE.fullmatch, found))
+        return sorted(filter(WORKSPACE_NAME.fullmatch, found))
 
     def store(self, workspace: str) -> PostgresSchema:
         """The place of a workspace's library, whether it exists or not."""
@@ -125,7 +125,7 @@ def holds_nothing(connection: Connection) -> bool:
 
 def check_workspace_name(workspace: str) -> str:
     """The name of a workspace, as it was given. Raises InputError for what can be none."""
-    if not WORKSPACE.fullmatch(workspace):
+    if not WORKSPACE_NAME.fullmatch(workspace):
         raise InputError(
             f"{workspace!r} is no name for a workspace.", "Use 1 to 64 of the characters a to z, 0 to 9 and -."
         )

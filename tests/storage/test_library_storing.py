@@ -9,6 +9,7 @@ import pytest
 from crag.core.errors import EmptyLibraryError, InputError, ModelMismatchError, NotFoundError, QuestionError
 from crag.core.protocols import SearchQuery
 from crag.core.types import Document
+from crag.storage.documents import NewDocument
 from crag.storage.library import Library
 from crag.storage.store import count
 from crag.storage.tables import metadata
@@ -182,10 +183,9 @@ def put(library, label, *texts, instead_of=""):
     document, data, chunks = make_document(label, texts=texts)
     document = replace(document, earlier=(instead_of,) if instead_of else ())
     vectors = HashEmbedder().embed([chunk.indexed_text for chunk in chunks])
-    if instead_of:
-        return document, library.documents.replace(instead_of, document, data, chunks, vectors)
-    library.documents.add(document, data, chunks, vectors)
-    return document, None
+    new = NewDocument(document=document, data=data, chunks=chunks, vectors=vectors, instead_of=instead_of)
+    [lost] = library.documents.store([new])
+    return document, lost
 
 
 def test_fields_go_over_and_labels_of_what_is_said_again(library) -> None:

@@ -108,7 +108,9 @@ def test_re_indexing_purging_and_replacing_take_documents_without_vectors(
     assert not library.unembedded.count() and not library.verify()
     _store(library, "beta")
     new, data, chunks = make_document("gamma")
-    library.documents.replace(make_document("beta")[0].id, new, data, chunks)
+    library.documents.store(
+        [NewDocument(document=new, data=data, chunks=chunks, instead_of=make_document("beta")[0].id)]
+    )
     assert [*library.unembedded.standing()] == [new.id] and "beta.pdf" not in _sources(library, "beta")
     library.reindex()
     assert not library.unembedded.count() and _sources(library, "gamma", "dense") == {"alpha.pdf", "gamma.pdf"}
