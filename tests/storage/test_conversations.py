@@ -5,25 +5,14 @@ from collections.abc import Callable
 import pytest
 
 from crag.core.errors import InputError, NotFoundError
-from crag.core.events import RunStarted
-from crag.core.trace import Trace
 from crag.storage.library import Library
+from tests.support.library_makers import save_run
 
 OpenLibrary = Callable[..., Library]
 
 
 def save(library: Library, run: str, conversation: str = "", question: str = "why?", via: str = "app") -> None:
-    started = RunStarted(
-        run_id=run,
-        question=question,
-        strategy="balanced",
-        settings={},
-        workspace="default",
-        started_at="2026-01-01T00:00:00+00:00",
-        conversation=conversation,
-        via=via,
-    )
-    library.runs.save(Trace.from_events([started]), [started])
+    save_run(library, run, question, conversation=conversation, via=via)
 
 
 def pointers(library: Library) -> dict[str, str]:

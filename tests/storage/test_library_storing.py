@@ -91,12 +91,8 @@ def test_deleting_leaves_no_word_of_a_document_in_the_files(library: Library, fi
 
 
 @pytest.mark.files
-def test_deleting_gives_the_space_back(library: Library, embedder: HashEmbedder) -> None:
-    document, data, chunks = make_document("alpha")
-    library.documents.add(
-        document, data + bytes(3_000_000), chunks, embedder.embed([chunk.indexed_text for chunk in chunks])
-    )
-    library.documents.delete(document.id)
+def test_deleting_gives_the_space_back(library: Library, fill: Fill) -> None:
+    library.documents.delete(fill(library, "alpha", more=bytes(3_000_000)).id)
     library.close()
     assert (library.folder / "library.db").stat().st_size < 500_000
 

@@ -4,12 +4,15 @@ import hashlib
 import re
 import zlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Update
 
+from crag.core.events import RunFinished, RunStarted
 from crag.core.tables import Cell, Row, Table
+from crag.core.trace import Trace
 from crag.core.types import Chunk, Document, LineBox, Rect
 from crag.storage.index_sync import OpenIndex
 from crag.storage.library import Library
@@ -98,6 +101,20 @@ def make_document(
         confidence=confidence,
     )
     return document, data, made
+
+
+def fill(library: Library, label: str, chunks: int = 4, *, more: bytes = b"", **options: Any) -> Document:
+    """Add a made document, with `more` bytes at the end of its file, and return it."""
+    document, data, made = make_document(label, chunks, **options)
+    library.documents.add(document, data + more, made, library.embedder.embed([chunk.indexed_text for chunk in made]))
+    return document
+
+
+def save_run(library: Library, id: str, question: str = "why?", **started: Any) -> None:
+    """Store a run that began and ended, and did nothing in between. `started`: more fields of `RunStarted`."""
+    given = {"strategy": "balanced", "settings": {}, "workspace": "w", "started_at": "2026-01-01T00:00:00+00:00"}
+    events = [RunStarted(run_id=id, question=question, **{**given, **started}), RunFinished(at=1.0)]
+    library.runs.save(Trace.from_events(events), events)
 
 
 def index_at(uri: str) -> OpenIndex | None:

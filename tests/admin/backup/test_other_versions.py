@@ -19,8 +19,7 @@ from crag.storage.library import Library
 from crag.storage.private import PrivateLibraries, name_of
 from tests.support import local_models
 from tests.support.kills import ROOT
-from tests.support.library_makers import HashEmbedder
-from tests.support.many_rows import fill, many
+from tests.support.library_makers import HashEmbedder, fill
 
 
 def engine_on(data: Path) -> Engine:
@@ -32,12 +31,11 @@ NEWER = "alembic_version SET version_num = 99"
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data folder of this version: a library with rows of every kind, and a private one."""
+    """A data folder of this version: a library, and a private one."""
     data = tmp_path / "data"
     private = PrivateLibraries(data)
     for name in ("default", name_of(private.issue())):
         with Library(data / "workspaces" / name, HashEmbedder()) as library:
-            many(library)
             fill(library, "more")
     return data
 
