@@ -18,6 +18,7 @@ from crag.admin.roles import ROLES, Actor, Role, check, higher, lower
 from crag.admin.store import links, members, people, workspaces
 from crag.core.errors import InputError, NotFoundError
 from crag.storage.database import Database
+from crag.storage.store import put
 from crag.text.formats import iso_now, one_line
 
 Kind = Literal["person", "group"]
@@ -246,9 +247,8 @@ class Workspaces:
                 raise InputError(_CHANGED, "Look at it again, then decide again.")
             if before is None and len(held) >= MOST_MEMBERS:
                 raise InputError(f"A workspace may have {MOST_MEMBERS} members.", "Share it with a group instead.")
-            connection.execute(delete(members).where(_membership(name, kind, who)))
             row = {"workspace": name, "kind": kind, "who": who, "role": role, "made_at": iso_now()}
-            connection.execute(insert(members).values(row))
+            put(connection, members, [row])
             shown = _member_name(connection, who)
         said = f"{before or 'not let in'} → {role}"
         self._audit.note("share", by.name, workspace=name, what=f"{kind} {shown}", detail=said)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
+from pydantic import ValidationError
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
@@ -149,8 +150,9 @@ class Database:
         try:
             with self._store.translated():
                 yield
-        except json.JSONDecodeError as error:  # flipped bytes that SQLite does not notice
-            raise self.damaged(f"a row can't be read: {error}") from error
+        except (json.JSONDecodeError, ValidationError) as error:  # flipped bytes that SQLite does not notice
+            # Not `from error`: what can't be read is a text of somebody's document.
+            raise self.damaged(f"a row can't be read: {type(error).__name__}") from None
 
     def _check_open(self) -> None:
         if self._closed:

@@ -7,7 +7,7 @@ import re
 import shutil
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from sqlalchemy import Connection, exists, or_, select, text
@@ -150,18 +150,11 @@ def _bytes_of(folder: Path) -> int:
     The database's log is left out: it shrinks with the next write.
     """
     total = 0
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.endswith(("-wal", "-shm")):
-                    continue
-                try:
-                    inside = entry.is_dir(follow_symlinks=False)
-                    total += _bytes_of(Path(entry.path)) if inside else entry.stat(follow_symlinks=False).st_size
-                except OSError:
-                    continue
-    except OSError:
-        return 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            if not name.endswith(("-wal", "-shm")):
+                with suppress(OSError):
+                    total += os.lstat(os.path.join(place, name)).st_size
     return total
 
 

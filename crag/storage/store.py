@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -50,6 +52,7 @@ CHUNK_WITHOUT_LINES = CHUNK.with_only_columns(
 )
 """The same of chunks whose lines and tables nobody asks for."""
 
+_DOCUMENT: TypeAdapter[Document] = TypeAdapter(Document)
 _BATCH = 500
 """Values that one statement is asked for."""
 _META = select(about.c.value).where(about.c.key == bindparam("key"))
@@ -215,10 +218,7 @@ def read_documents(
 
 def document_of(record: str, model: str) -> Document:
     """A document as it was stored. `model` stands apart: it changes when all is embedded again."""
-    values = json.loads(record)
-    lists = {name: tuple(values.get(name, ())) for name in ("warnings", "earlier")}
-    properties = tuple((name, said) for name, said in values.get("properties", ()))
-    return Document(**{**values, "model": model, "properties": properties, **lists})
+    return replace(_DOCUMENT.validate_json(record), model=model)
 
 
 def pack(lines: Sequence[LineBox]) -> str:
