@@ -358,10 +358,11 @@ def read_content(connection: Connection, number: int) -> tuple[dict[str, Any], b
     return content, b"".join(connection.scalars(asked))
 
 
-def insert_content(connection: Connection, content: Mapping[str, Any], kept: NDArray[np.float32]) -> int:
-    """Store what `read_content` gave of a document elsewhere under new numbers; its number here.
+def insert_content(connection: Connection, content: Mapping[str, Any], kept: NDArray[np.float32] | None) -> int:
+    """Store what `read_content` gave of a document under new numbers; its own is returned.
 
-    `kept` are the vectors of the chunks. The file comes by itself. Raises InputError for a known id.
+    `kept` are the vectors of the chunks; None: they are to be made. The file comes by itself. Raises InputError for a
+    known id.
     """
 
     def unnumbered(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -369,7 +370,10 @@ def insert_content(connection: Connection, content: Mapping[str, Any], kept: NDA
 
     number = insert_document(connection, unnumbered(content["document"]))
     numbers = insert_chunks(connection, number, list(map(unnumbered, content["chunks"])))
-    store.put_vectors(connection, numbers, kept)
+    if kept is not None:
+        store.put_vectors(connection, numbers, kept)
+    elif numbers:
+        connection.execute(insert(unembedded).values(document=number, why=""))
     now = {each["number"]: at for each, at in zip(content["chunks"], numbers, strict=True)}
     if content["labels"]:
         connection.execute(insert(stored_labels), content["labels"])

@@ -39,10 +39,10 @@ from crag.storage.tables import meta as about
 Change = Literal["added", "deleted", "described", "embedded"]
 
 _PLAIN = "id", "page", "ordinal", "start", "end", "text", "context", "kind", "place"
-CHUNK_COLUMNS = "number", "lines", "tables", *_PLAIN
-CHUNK = select(
-    *(chunks.c[name] for name in CHUNK_COLUMNS), documents.c.id, documents.c.name, documents.c.title
-).join_from(chunks, documents, documents.c.number == chunks.c.document)
+_COLUMNS = "number", "lines", "tables", *_PLAIN
+CHUNK = select(*(chunks.c[name] for name in _COLUMNS), documents.c.id, documents.c.name, documents.c.title).join_from(
+    chunks, documents, documents.c.number == chunks.c.document
+)
 """What `chunk_of` makes a chunk of."""
 CHUNK_WITHOUT_LINES = CHUNK.with_only_columns(
     *(
