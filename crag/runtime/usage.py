@@ -61,7 +61,6 @@ class PendingCall:
 
     meter: UsageTracker
     opened: Call
-    name: str
     seconds: float
     others: set[PendingCall]
     service: Service
@@ -90,7 +89,7 @@ class PendingCall:
         """Ends a call that nobody waits for any more. Where it was waited for long enough, its service is to blame."""
         why, meter = "was given up before its reply was complete.", self.meter
         late = meter.clock.now() - self.since >= PATIENT and not meter.cancel.is_set()
-        self.ended(why, self.name, UnreachableError(why, who=self.name) if late else None)
+        self.ended(why, self.service.name, UnreachableError(why, who=self.service.name) if late else None)
 
 
 _numbers = itertools.count()
@@ -177,7 +176,6 @@ class UsageTracker:
         call = PendingCall(
             meter=self,
             opened=opened,
-            name=service.name,
             seconds=seconds,
             others=others,
             service=service,
