@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -68,8 +67,7 @@ class Quotas:
     ) -> None:
         """`stored` counts what libraries hold."""
         self.stored, self.spending = stored, Spending(store, now)
-        self._config, self._lock = config, threading.Lock()
-        self._rate, self._questions = 0, Buckets(0)
+        self._config, self._questions = config, Buckets(0)
 
     def standings(self) -> list[Standing]:
         """Every limit with what is used of it. Raises StorageError."""
@@ -143,9 +141,6 @@ class Quotas:
             )
 
     def _bucket(self) -> Buckets:
-        """The questions of this minute; where the limit has changed, a new count."""
-        rate = self._config().quotas.all_questions_minute
-        with self._lock:
-            if rate != self._rate:
-                self._rate, self._questions = rate, Buckets(rate)
-            return self._questions
+        """The questions of this minute, under the limit of now."""
+        self._questions.rate = self._config().quotas.all_questions_minute
+        return self._questions
