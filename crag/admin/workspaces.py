@@ -210,10 +210,10 @@ class Workspaces:
     def members(self, name: str) -> list[Member]:
         """Those it is shared with, without its owner; people first, by what they are called."""
         with self._store.read() as connection:
-            known = {id: email or called for id, email, called in connection.execute(_people())}
-            rows = connection.execute(select(members).where(members.c.workspace == name)).all()
+            asked = select(members, people.c.email, people.c.name).outerjoin(people, people.c.id == members.c.who)
+            rows = connection.execute(asked.where(members.c.workspace == name)).all()
         found = [
-            Member(kind=row.kind, who=row.who, role=row.role, made_at=row.made_at, shown=_label_member(row, known))
+            Member(kind=row.kind, who=row.who, role=row.role, made_at=row.made_at, shown=_label_member(row))
             for row in rows
         ]
         return sorted(found, key=lambda each: (each.kind != "person", each.shown.casefold()))
@@ -360,14 +360,10 @@ def _member_name(connection: Connection, who: str) -> str:
     return (found.email or found.name) if found is not None else who
 
 
-def _label_member(row: Any, known: dict[str, str]) -> str:
+def _label_member(row: Any) -> str:
     """The label of a member. The id of a withdrawn invitation no longer names anybody."""
     by_name = row.kind == "group" or "@" in row.who
-    return row.who if by_name else known.get(row.who) or "somebody who was removed"
-
-
-def _people() -> Any:
-    return select(people.c.id, people.c.email, people.c.name)
+    return row.who if by_name else row.email or row.name or "somebody who was removed"
 
 
 def _is(id: str) -> Any:
