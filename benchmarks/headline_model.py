@@ -215,10 +215,9 @@ def serving(file: Path, threads: int = 0) -> Iterator[Endpoint]:
         raise SystemExit("xllamacpp, the model server, is not installed: make setup")
     server = GgufServer(file, Load(threads=threads or len(os.sched_getaffinity(0)), context=CONTEXT, slots=1))
     try:
-        with server.used():
-            running = server.place().result()
-            key = SecretStr(running.key)
-            yield Endpoint(provider="openai-compatible", model=file.stem, base_url=running.address, key=key)
+        running = server.place().result()
+        key = SecretStr(running.key)
+        yield Endpoint(provider="openai-compatible", model=file.stem, base_url=running.address, key=key)
     except ModelFileError as error:
         raise SystemExit(str(error)) from error
     finally:

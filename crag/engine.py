@@ -223,7 +223,7 @@ class Engine:
     @cached_property
     def pages(self) -> Pages:
         """Documents from the web: added by their addresses, and fetched again."""
-        return Pages(lambda: self.config, self.library, lambda: self.embedder, self.readers)
+        return Pages(lambda: self.config, self.library, self._indexer)
 
     def add(
         self,
@@ -255,15 +255,11 @@ class Engine:
         `confidence` says how far what these files say is trusted, 0..1: strategies may leave out what is below
         theirs (`Settings.min_confidence`). Raises InputError outside that range.
         """
-        library, stop = self.library(workspace), cancel or threading.Event()
-        yield from Indexer(
-            library=library,
-            embedder=self.embedder,
-            config=self.config,
-            readers=self.readers,
-            cancel=stop,
-            confidence=confidence,
-        ).index((name, _load(data)) for name, data in files)
+        indexer = self._indexer(self.library(workspace), cancel or threading.Event(), confidence)
+        yield from indexer.index((name, _load(data)) for name, data in files)
+
+    def _indexer(self, library: Library, cancel: threading.Event, confidence: float = 1.0) -> Indexer:
+        return Indexer(library, self.embedder, self.config, self.readers, cancel, confidence)
 
     def embed_missing(
         self, workspace: Workspace = "default", cancel: threading.Event | None = None

@@ -14,9 +14,9 @@ from pathlib import Path
 from crag.core.errors import SettingsError
 from crag.runtime.origins import Origins, is_loopback
 from crag.runtime.slow_clients import RefusedError
+from crag.storage.places import WORKSPACE_NAME
 
 VARIABLE, FILE_VARIABLE = "CRAG_TOKENS", "CRAG_TOKENS_FILE"
-_WORKSPACE = re.compile(r"[a-z0-9-]{1,64}")
 _TOKEN = re.compile(r"[!-+\--~]+")
 """Printable ASCII but for the comma, which ends an entry."""
 _FORM = "Write token=workspace, commas between; a workspace has 1 to 64 of the characters a to z, 0 to 9 and -."
@@ -82,12 +82,12 @@ class Access:
         """`tokens` are pairs of token and workspace. Raises SettingsError for a pair that can't be used."""
         held: dict[bytes, Caller] = {}
         for number, (token, name) in enumerate(tokens, start=1):
-            if not _TOKEN.fullmatch(token) or not _WORKSPACE.fullmatch(name):
+            if not _TOKEN.fullmatch(token) or not WORKSPACE_NAME.fullmatch(name):
                 raise SettingsError(f"Entry {number} of the tokens is no token with the name of a workspace.", _FORM)
             known = held.setdefault(digest_token(token), Caller(number=number, workspace=name))
             if known.workspace != name:
                 raise SettingsError(f"Entry {number} of the tokens gives a token a second workspace.", _FORM)
-        if not _WORKSPACE.fullmatch(workspace):
+        if not WORKSPACE_NAME.fullmatch(workspace):
             raise SettingsError("That is no name for a workspace.", "Use 1 to 64 of a to z, 0 to 9 and -.")
         self._held, self._alone = held, Caller(number=0, workspace=workspace)
 

@@ -114,12 +114,8 @@ class AuditLog:
         wanted = select(c.at, c.who, c.act, c.workspace, c.what, c.detail, c.refused)
         if workspace is not None:
             wanted = wanted.where(c.workspace == workspace)
-        if who:
-            wanted = wanted.where(c.who == who)
-        if act:
-            wanted = wanted.where(c.act == act)
-        if since:
-            wanted = wanted.where(c.at >= since)
+        for condition, given in ((c.who == who, who), (c.act == act, act), (c.at >= since, since)):
+            wanted = wanted.where(condition) if given else wanted
         with self._store.read() as connection:
             rows = connection.execute(wanted.order_by(c.number.desc()).limit(limit)).mappings().all()
         yield from (Entry(**row) for row in rows)

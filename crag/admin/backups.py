@@ -50,8 +50,8 @@ WHO = "command line"
 _MANIFEST = "manifest.json"
 _LIBRARY = re.compile(r"libraries/([a-z0-9-]{1,64})/library\.db")
 _WORK = ".crag-backup"
-_STEP, _PAGES = 1024 * 1024, 2_048
-"""Bytes of a file, and pages of SQLite, that are copied at once."""
+_STEP = 1024 * 1024
+"""Bytes of a file that are copied at once."""
 _LARGEST_MANIFEST = 64 * 1024 * 1024
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
 """What Python's zipfile raises for a file that is none, or not a whole one."""
@@ -251,8 +251,6 @@ def _write(home: DataFolder, names: list[str], work: Path, whole: bool, watch: W
             for name in (SIGNED_WITH, CHOSEN):
                 if whole and (home.data / name).exists():
                     add(name, home.data / name)
-            if whole and home.unnamed():
-                left_out[f"{home.unnamed()} folders"] = "Their names are no workspace's: start the app once."
             manifest = Manifest(made_at=iso_now(), whole=whole, files=files, left_out=left_out)
             into.writestr(_MANIFEST, manifest.model_dump_json(indent=1))
         file.flush()
@@ -261,18 +259,14 @@ def _write(home: DataFolder, names: list[str], work: Path, whole: bool, watch: W
 
 
 def _copy_database(file: Path, to: Path, layout: Layout) -> None:
-    """Copy a database as it is at this moment, by SQLite's online backup. Raises StorageError where it is damaged."""
+    """Copy a database as it is at this moment, while others go on writing. Raises StorageError where it is damaged."""
     os.close(_private(to))
-    with translate_errors(file), closing(connect(file)) as held, closing(connect(to)) as made:
-        source, into = driver(held), driver(made)
-        source.execute("BEGIN")  # others go on writing, and the copy is of one moment
-        source.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        into.execute("PRAGMA synchronous = OFF")  # a kill leaves no backup at all
-        source.backup(into, pages=_PAGES)
-        into.execute("PRAGMA journal_mode = DELETE")
-        SqliteFile(file, layout).inspect(into)
-        if layout is LIBRARY and (problem := store.first_problem(made)):
-            raise damaged_error(file, problem)
+    with translate_errors(file), closing(connect(file)) as held:
+        driver(held).execute("VACUUM INTO ?", (str(to),))
+        with closing(connect(to)) as made:
+            SqliteFile(file, layout).inspect(driver(made))
+            if layout is LIBRARY and (problem := store.first_problem(made)):
+                raise damaged_error(file, problem)
 
 
 def _private(file: Path) -> int:
@@ -351,8 +345,6 @@ def _adopt(file: Path, layout: Layout, backup: str) -> None:
     """
     with translate_errors(file), closing(connect(file)) as connection:
         SqliteFile(file, layout).inspect(driver(connection))
-        with connection.begin():
-            layout.upgrade(connection)
         with layout.empty() as fresh:
             known = _statements(connection) == _statements(fresh)
         if not known or (layout is LIBRARY and store.first_problem(connection)):

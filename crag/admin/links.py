@@ -7,7 +7,6 @@ import re
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from sqlalchemy import Connection, func, insert, select, update
 
@@ -22,6 +21,10 @@ LONGEST = 365
 """Days for which a link lets in, at most."""
 MOST = 50
 """Links of one workspace that have not ended."""
+_MAKER = func.coalesce(func.nullif(people.c.name, ""), people.c.email, links.c.made_by).label("made_by")
+_OTHERS = (column for column in links.c if column is not links.c.made_by)
+_LINKS = select(*_OTHERS, _MAKER, people.c.removed_at).outerjoin(people, people.c.id == links.c.made_by)
+"""Links with what people call who made them, and when that one was removed."""
 _BYTES = 32
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
 
@@ -83,13 +86,8 @@ class Links:
         if not _TOKEN.fullmatch(token):
             raise self._refused()
         with self._store.read() as connection:
-            row = connection.execute(select(links).where(links.c.hash == _hash(token))).one_or_none()
-            maker = None
-            if row is not None:
-                maker = connection.execute(select(people).where(people.c.id == row.made_by)).one_or_none()
-        shown = "" if row is None else row.made_by if maker is None else maker.name or maker.email
-        found = None if row is None else _link(row, shown)
-        if found is None or not found.open or (maker is not None and maker.removed_at):
+            row = connection.execute(_LINKS.where(links.c.hash == _hash(token))).one_or_none()
+        if row is None or row.removed_at or not (found := _link(row)).open:
             raise self._refused()
         return found
 
@@ -108,11 +106,9 @@ class Links:
     def of(self, workspace: str) -> list[Link]:
         """Those of a workspace that let in, the one that ends first, first."""
         c = links.c
-        wanted = select(links).where(c.workspace == workspace, c.ended_at == "", c.ends_at > iso_now())
+        wanted = _LINKS.where(c.workspace == workspace, c.ended_at == "", c.ends_at > iso_now())
         with self._store.read() as connection:
-            rows = connection.execute(wanted.order_by(c.ends_at)).all()
-            known = {id: name or email for id, name, email in connection.execute(_select_named())} if rows else {}
-        return [_link(row, known.get(row.made_by, row.made_by)) for row in rows]
+            return [_link(row) for row in connection.execute(wanted.order_by(c.ends_at))]
 
     def _refused(self) -> AccessError:
         self._audit.note("link", "visitor", what="an address without a link that lets in", refused=True)
@@ -126,13 +122,9 @@ def _owner(connection: Connection, workspace: str) -> str:
     return connection.scalar(select(workspaces.c.owner).where(workspaces.c.name == workspace)) or ""
 
 
-def _select_named() -> Any:
-    return select(people.c.id, people.c.name, people.c.email)
-
-
-def _link(row: object, shown: str) -> Link:
-    names = [name for name in Link.__dataclass_fields__ if name != "made_by"]
-    return Link(made_by=shown, **{name: getattr(row, name) for name in names})
+def _link(row: object) -> Link:
+    """The link of a row of `_LINKS`."""
+    return Link(**{name: getattr(row, name) for name in Link.__dataclass_fields__})
 
 
 def _hash(token: str) -> str:

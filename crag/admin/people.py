@@ -20,10 +20,11 @@ from crag.core.config import AppConfig, PeopleSettings
 from crag.core.errors import AccessError, InputError, NotFoundError, StorageError
 from crag.storage.database import Database
 from crag.storage.postgres import server_at
+from crag.storage.store import put
 from crag.storage.values import CHOSEN, IN_USE, KeyValueStore
 from crag.text.formats import one_line
 
-EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s]{1,190}")
+EMAIL = re.compile(r"[^@\s,;<>]{1,64}@[^@\s,;<>]{1,190}")
 EMAIL_CLAIM = "email_verified"
 """The claim of OpenID Connect by which a provider says that it has verified a person's e-mail."""
 
@@ -268,10 +269,8 @@ class People:
         """From now on it is over wherever its cookie lies: in other tabs, and wherever that was copied to."""
         c = sign_ins.c
         with self._store.write() as connection:
-            if (over := connection.scalar(select(c.over).where(c.hash == sign_in))) is None:
-                connection.execute(insert(sign_ins).values(hash=sign_in, ends_at=ends_at, over=True))
-            elif not over:
-                connection.execute(update(sign_ins).where(c.hash == sign_in).values(over=True))
+            if not (over := connection.scalar(select(c.over).where(c.hash == sign_in))):
+                put(connection, sign_ins, [{"hash": sign_in, "ends_at": ends_at, "over": True}])
         if not over:
             self._audit.note("sign-out", by)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -68,13 +67,12 @@ class Quotas:
     ) -> None:
         """`stored` counts what libraries hold."""
         self.stored, self.spending = stored, Spending(store, now)
-        self._config, self._lock = config, threading.Lock()
-        self._rate, self._questions = 0, Buckets(0)
+        self._config, self._questions = config, Buckets(0)
 
     def standings(self) -> list[Standing]:
         """Every limit with what is used of it. Raises StorageError."""
         limits, bucket = self._config().quotas, self._bucket()
-        rate, stored = limits.all_questions_minute, self.stored.total()[0].bytes / MB
+        rate, stored = limits.all_questions_minute, self.stored.total()[0] / MB
         return [
             Standing(
                 setting="all_questions_minute",
@@ -127,7 +125,7 @@ class Quotas:
         most, libraries, used, there = config.quotas.all_mb, config.limits.libraries, 0.0, 0
         for fresh in (False, True):  # something may have been deleted since all were counted
             total, there = self.stored.total(workspace, fresh=fresh or more > 0, fresh_total=fresh or makes)
-            used = total.bytes / MB
+            used = total / MB
             if not most or used + wanted <= most:
                 break
         else:
@@ -143,9 +141,6 @@ class Quotas:
             )
 
     def _bucket(self) -> Buckets:
-        """The questions of this minute; where the limit has changed, a new count."""
-        rate = self._config().quotas.all_questions_minute
-        with self._lock:
-            if rate != self._rate:
-                self._rate, self._questions = rate, Buckets(rate)
-            return self._questions
+        """The questions of this minute, under the limit of now."""
+        self._questions.rate = self._config().quotas.all_questions_minute
+        return self._questions

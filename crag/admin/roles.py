@@ -1,10 +1,9 @@
-"""Roles, what they permit, and the principals that have them."""
+"""Roles, what they permit, and who acts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from crag.core.errors import AccessError
 
@@ -32,21 +31,6 @@ def lower(one: Role, other: Role) -> Role:
 def higher(one: Role, other: Role) -> Role:
     """The one that may do more: who is let in by several ways has the best of them."""
     return max(one, other, key=ROLES.index)
-
-
-class Principal(Protocol):
-    """A person as far as it decides what they may enter. `email` is empty where nobody vouches for it."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def email(self) -> str: ...
-    @property
-    def groups(self) -> Sequence[str]: ...
-    @property
-    def role(self) -> Role: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

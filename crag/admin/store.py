@@ -20,7 +20,6 @@ from sqlalchemy import (
     UniqueConstraint,
     insert,
     select,
-    update,
 )
 
 from crag.storage.database import Database
@@ -111,17 +110,6 @@ def _fill(connection: Connection) -> None:
     connection.execute(insert(meta).values(key="version", value=str(VERSION)))
 
 
-def _drop_limits(connection: Connection) -> None:
-    """From version 1 to 2: limits are set in the configuration alone, and of what is used only dollars are stored."""
-    used = Table("team_usage", MetaData(), *_texts("workspace", "day", "what"), Column("amount", Double))
-    spent = select(used.c.day, used.c.amount).where(used.c.workspace == "", used.c.what == "dollars")
-    spending.create(connection)
-    connection.execute(insert(spending).from_select(["day", "dollars"], spent))
-    for gone in (used, Table("team_limits", MetaData())):
-        gone.drop(connection)
-    connection.execute(update(meta).where(meta.c.key == "version").values(value="2"))
-
-
 TEAMS = Layout(
     metadata=metadata,
     version=VERSION,
@@ -130,7 +118,6 @@ TEAMS = Layout(
     what="The database of people and workspaces in {}",
     fill=_fill,
     shares_schema=True,
-    upgrades={1: _drop_limits},
 )
 FILE = "teams.db"
 SCHEMA = "crag"

@@ -13,10 +13,12 @@ from typing import Any, Literal, get_args
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
 from crag.admin.audit import AuditLog, refusals_noted
-from crag.admin.roles import ROLES, Actor, Principal, Role, check, higher, lower
+from crag.admin.people import EMAIL, Person
+from crag.admin.roles import ROLES, Actor, Role, check, higher, lower
 from crag.admin.store import links, members, people, workspaces
 from crag.core.errors import InputError, NotFoundError
 from crag.storage.database import Database
+from crag.storage.store import put
 from crag.text.formats import iso_now, one_line
 
 Kind = Literal["person", "group"]
@@ -24,10 +26,9 @@ Kind = Literal["person", "group"]
 
 MOST_OWNED, MOST_MEMBERS = 100, 500
 """Workspaces that one person may make, and members of one."""
-_TITLE, _GROUP, _EMAIL = 80, 200, 254
+_TITLE, _GROUP = 80, 200
 """Characters of each, at most."""
 _LIBRARY = "'s library"
-_ADDRESS = re.compile(r"[^@\s,;<>]+@[^@\s,;<>]+")
 _NAME = re.compile(r"[a-z0-9-]{1,61}")
 _GIVEN: tuple[Role, ...] = ROLES[:-1]
 """What a membership may give; who administers is said of a person, for all workspaces."""
@@ -86,7 +87,7 @@ class Workspaces:
 
     # Who may enter what
 
-    def of(self, person: Principal) -> list[Shared]:
+    def of(self, person: Person) -> list[Shared]:
         """All that the person may enter: their own first, the others by title. For who administers: all there are."""
         with self._store.read() as connection:
             everywhere = _select(connection)
@@ -99,14 +100,14 @@ class Workspaces:
         ]
         return sorted(found, key=lambda each: (each.workspace.name != own, each.workspace.title.casefold()))
 
-    def role_in(self, person: Principal, name: str) -> Role | None:
+    def role_in(self, person: Person, name: str) -> Role | None:
         """What a person may do in a workspace; None: they may not enter it, or there is none of this name."""
         with self._store.read() as connection:
             found = _select(connection, name)
             given = _read_memberships(connection, person, name) if found else {}
         return _role(person, found[0], given.get(name, ())) if found else None
 
-    def own(self, person: Principal) -> Workspace:
+    def own(self, person: Person) -> Workspace:
         """The person's own workspace, made when they first come. Where others shared by their e-mail, it is theirs."""
         name = own_name(person.id)
         with self._store.read() as connection:
@@ -209,10 +210,10 @@ class Workspaces:
     def members(self, name: str) -> list[Member]:
         """Those it is shared with, without its owner; people first, by what they are called."""
         with self._store.read() as connection:
-            known = {id: email or called for id, email, called in connection.execute(_people())}
-            rows = connection.execute(select(members).where(members.c.workspace == name)).all()
+            asked = select(members, people.c.email, people.c.name).outerjoin(people, people.c.id == members.c.who)
+            rows = connection.execute(asked.where(members.c.workspace == name)).all()
         found = [
-            Member(kind=row.kind, who=row.who, role=row.role, made_at=row.made_at, shown=_label_member(row, known))
+            Member(kind=row.kind, who=row.who, role=row.role, made_at=row.made_at, shown=_label_member(row))
             for row in rows
         ]
         return sorted(found, key=lambda each: (each.kind != "person", each.shown.casefold()))
@@ -246,9 +247,8 @@ class Workspaces:
                 raise InputError(_CHANGED, "Look at it again, then decide again.")
             if before is None and len(held) >= MOST_MEMBERS:
                 raise InputError(f"A workspace may have {MOST_MEMBERS} members.", "Share it with a group instead.")
-            connection.execute(delete(members).where(_membership(name, kind, who)))
             row = {"workspace": name, "kind": kind, "who": who, "role": role, "made_at": iso_now()}
-            connection.execute(insert(members).values(row))
+            put(connection, members, [row])
             shown = _member_name(connection, who)
         said = f"{before or 'not let in'} → {role}"
         self._audit.note("share", by.name, workspace=name, what=f"{kind} {shown}", detail=said)
@@ -274,7 +274,7 @@ def _parse_name(said: str, what: str, most: int) -> str:
     return line
 
 
-def _role(person: Principal, workspace: Workspace, given: Iterable[Role]) -> Role | None:
+def _role(person: Person, workspace: Workspace, given: Iterable[Role]) -> Role | None:
     """A membership never gives more than the person may do at all; the owner has at least an editor's membership."""
     if person.role == "admin":
         return "admin"
@@ -284,7 +284,7 @@ def _role(person: Principal, workspace: Workspace, given: Iterable[Role]) -> Rol
     return None if best is None else lower(person.role, best)
 
 
-def _read_memberships(connection: Connection, person: Principal, name: str | None = None) -> dict[str, list[Role]]:
+def _read_memberships(connection: Connection, person: Person, name: str | None = None) -> dict[str, list[Role]]:
     """What memberships give the person, by workspace."""
     c = members.c
     mine: ColumnElement[bool] = (c.kind == "person") & (c.who == person.id)
@@ -306,7 +306,7 @@ def _person(connection: Connection, who: str) -> str:
     if connection.scalar(select(people.c.id).where(_is(who))) is not None:
         return who
     said = who.strip().lower()
-    if len(said) > _EMAIL or not _ADDRESS.fullmatch(said) or not said.isprintable():
+    if not EMAIL.fullmatch(said) or not said.isprintable():
         raise InputError("That is no e-mail address.", "Write it as name@example.org.")
     found = connection.scalars(
         select(people.c.id).where(func.lower(people.c.email) == said, people.c.removed_at == "")
@@ -314,7 +314,7 @@ def _person(connection: Connection, who: str) -> str:
     return found[0] if len(found) == 1 else said
 
 
-def _take_over(connection: Connection, person: Principal) -> None:
+def _take_over(connection: Connection, person: Person) -> None:
     """What was shared with the e-mail of somebody who had never come is shared with the person from now on."""
     for row in connection.execute(_waiting(select(members), person)).all():
         mine = _membership(row.workspace, "person", person.id)
@@ -324,7 +324,7 @@ def _take_over(connection: Connection, person: Principal) -> None:
         connection.execute(delete(members).where(_membership(row.workspace, "person", row.who)))
 
 
-def _waiting(asked: Any, person: Principal) -> Any:
+def _waiting(asked: Any, person: Person) -> Any:
     c = members.c
     return asked.select_from(members).where(c.kind == "person", c.who == person.email.lower())
 
@@ -360,14 +360,10 @@ def _member_name(connection: Connection, who: str) -> str:
     return (found.email or found.name) if found is not None else who
 
 
-def _label_member(row: Any, known: dict[str, str]) -> str:
+def _label_member(row: Any) -> str:
     """The label of a member. The id of a withdrawn invitation no longer names anybody."""
     by_name = row.kind == "group" or "@" in row.who
-    return row.who if by_name else known.get(row.who) or "somebody who was removed"
-
-
-def _people() -> Any:
-    return select(people.c.id, people.c.email, people.c.name)
+    return row.who if by_name else row.email or row.name or "somebody who was removed"
 
 
 def _is(id: str) -> Any:
@@ -379,7 +375,7 @@ def _membership(name: str, kind: str, who: str) -> Any:
     return (c.workspace == name) & (c.kind == kind) & (c.who == who)
 
 
-def _own_title(person: Principal) -> str:
+def _own_title(person: Person) -> str:
     """As others read it, within the length of a title."""
     owner_name = _parse_name(person.name or person.email or "Somebody", "A name", 500)
     return f"{owner_name[: _TITLE - len(_LIBRARY)]}{_LIBRARY}"

@@ -75,9 +75,9 @@ FallbackAction = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TimedEvent:
-    """`at`: seconds since the start of the run."""
+    """`at`: seconds since the start of the run, which whoever emits it sets."""
 
-    at: float
+    at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

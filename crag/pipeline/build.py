@@ -22,7 +22,7 @@ from crag.core.protocols import (
     StripGrader,
     WebSearch,
 )
-from crag.core.types import Grade, RetrievedChunk, Step
+from crag.core.types import Grade, Step
 from crag.evaluation.grading import CachedStripGrader, GradeBatch, GradingService
 from crag.evaluation.llm import LLM
 from crag.evaluation.refinement import LlmStripSelector
@@ -58,7 +58,6 @@ from crag.retrieval.rewriting import KeywordRewriter, LlmRewriter
 from crag.runtime.provider import EvaluatorParts, WebParts
 from crag.runtime.usage import Budget, QuotaGuard, UsageTracker
 from crag.runtime.waiting import Clock
-from crag.storage.documents import Documents
 from crag.storage.library import Library
 from crag.web.fetching import PageFetcher
 
@@ -78,22 +77,6 @@ class Local:
     rewriter: Rewriter
     generator: Generator
     folder: WebSearch | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """Anybody's retriever. Chunks of documents that the library does not hold are marked as of another store."""
-
-    retriever: Retriever
-    documents: Documents
-
-    def search(self, query: str, k: int) -> list[RetrievedChunk]:
-        found = self.retriever.search(query, k)
-        here = self.documents.names([each.chunk.document_id for each in found]) if found else {}
-        return [
-            each if each.chunk.document_id in here else replace(each, chunk=replace(each.chunk, elsewhere=True))
-            for each in found
-        ]
 
 
 def build_pipeline(
@@ -139,7 +122,7 @@ def build_pipeline(
     hours = float(config.providers.web_cache_hours)
     retriever: Retriever = LibraryRetriever(library, settings, emitter, metered_embedder(library.embedder, meter))
     if request.retriever is not None:
-        retriever = _Given(GuardedRetriever(request.retriever), library.documents)
+        retriever = GuardedRetriever(request.retriever, library.documents)
     reached = plan.webs if settings.web_on else resolve_providers(config, keys, given_web=given_web).webs
     writer = LlmGenerator(chat) if chat and plan.writer else None
     generator: Generator = local.generator

@@ -48,9 +48,8 @@ class EventEmitter:
     `listener` hears each event, in the thread of the step that runs; the graph sets it.
     """
 
-    def __init__(self, began: float | None = None) -> None:
-        """`began` is `time.perf_counter()` at the start; None: now."""
-        self._began = time.perf_counter() if began is None else began
+    def __init__(self) -> None:
+        self._began = time.perf_counter()
         self._pending: deque[ev.Event] = deque()
         self.listener: Callable[[ev.Event], None] = lambda event: None
 
@@ -59,7 +58,8 @@ class EventEmitter:
         return time.perf_counter() - self._began
 
     def emit(self, event: ev.Event) -> None:
-        self.listener(event)
+        """Tells the listener, with the time."""
+        self.listener(replace(event, at=self.now()))
 
     def enqueue(self, event: ev.Event) -> None:
         """For other threads than the step's: calls that ended, parts that stepped in."""
@@ -68,7 +68,7 @@ class EventEmitter:
     def emit_pending(self) -> None:
         """Emits what was put aside."""
         while self._pending:
-            self.emit(replace(self._pending.popleft(), at=self.now()))
+            self.emit(self._pending.popleft())
 
     def worked_around(self, step: Step, error: CragError, instead: ev.FallbackAction, by: str = "") -> None:
         """Says that something failed, and what is done instead."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from crag.core.errors import CancelledError, CragError
 from crag.core.ingesting import Embedding, EmbeddingFailed
 from crag.core.protocols import Embedder, texts_at_once
+from crag.runtime.jobs import Job
 from crag.storage.library import Library
 
 _FEWEST, _MOST = 16, 512
@@ -73,63 +73,47 @@ class BackgroundEmbedding:
     """Makes a library's vectors in a thread of its own, while more documents come. For one job."""
 
     def __init__(self, library: Library, embedder: Embedder, cancel: threading.Event) -> None:
-        self._library, self._embedder, self._cancel = library, embedder, cancel
-        self._news: queue.SimpleQueue[Embedding | BaseException | None] = queue.SimpleQueue()
-        self._held: list[BaseException | None] = []
-        """What came behind the latest progress, to be said next."""
+        self._library, self._embedder = library, embedder
         self._more, self._last = threading.Event(), False
-        self._thread: threading.Thread | None = None
+        self._job = Job("vectors", library.folder.name, self._work, cancel=cancel)
+        self._begun = False
 
     def wake(self) -> None:
         """Documents have come."""
         self._more.set()
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="crag-embed", daemon=True)
-            self._thread.start()
+        if not self._begun:
+            self._begun = True
+            self._job.start()
 
     def finish(self) -> Iterator[Embedding | EmbeddingFailed]:
         """No more will come: how far it is, until all vectors are there or can't be made."""
         self._last = True
         self.wake()
         at = Embedding(name="", done=0, total=0)
-        while (news := self._latest()) is not None:
-            if isinstance(news, Embedding):
-                at = news
+        for news in self._job.follow():
+            if news:
+                at = news[-1]  # how far it was before is old then
                 yield at
-            elif isinstance(news, CragError):
-                note_failure(self._library, news)  # also on documents that came after it
-                yield EmbeddingFailed(name=at.name, message=news.message, remedy=news.remedy)
-            else:
-                raise news
+        error = self._job.error
+        if isinstance(error, CragError):
+            note_failure(self._library, error)  # also on documents that came after it
+            yield EmbeddingFailed(name=at.name, message=error.message, remedy=error.remedy)
+        elif error is not None:
+            raise error
 
     def stop(self) -> None:
         """Wait for what is under way, which ends at Stop."""
-        if self._thread is not None:
-            self._last = True
-            self._more.set()
-            self._thread.join()
+        self._last = True
+        self._more.set()
+        if self._begun:
+            for _ in self._job.follow():
+                pass
 
-    def _latest(self) -> Embedding | BaseException | None:
-        """The latest news; how far it was before is old then."""
-        news = self._held.pop() if self._held else self._news.get()
-        while isinstance(news, Embedding) and not self._news.empty():
-            after = self._news.get()
-            if not isinstance(after, Embedding):
-                self._held.append(after)
-                break
-            news = after
-        return news
-
-    def _run(self) -> None:
-        try:
-            last = False
-            while not last:
-                self._more.wait()
-                self._more.clear()
-                last = self._last
-                for event in embed_missing(self._library, self._embedder, self._cancel):
-                    self._news.put(event)
-        except BaseException as error:  # noqa: BLE001 - raised again, or said, where it is waited for
-            self._news.put(error)
-        finally:
-            self._news.put(None)
+    def _work(self, cancel: threading.Event, tell: Callable[[Embedding], None]) -> None:
+        last = False
+        while not last:
+            self._more.wait()
+            self._more.clear()
+            last = self._last
+            for event in embed_missing(self._library, self._embedder, cancel):
+                tell(event)

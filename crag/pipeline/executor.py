@@ -158,7 +158,7 @@ class RunExecutor:
             meter = UsageTracker(
                 budget_of(config),
                 cancel,
-                lambda call: emitter.enqueue(ev.Called(call=call, at=emitter.now())),
+                lambda call: emitter.enqueue(ev.Called(call=call)),
                 clock=self.clock,
                 allowance=self.quotas,
                 circuits=self.circuits,

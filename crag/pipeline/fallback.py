@@ -39,7 +39,7 @@ class LibraryRetriever:
 
     def search(self, query: str, k: int) -> list[RetrievedChunk]:
         if not self._said and (share := self._library.unembedded.share()) < 1:
-            self._emitter.emit(ev.HalfEmbedded(share=share, at=self._emitter.now()))
+            self._emitter.emit(ev.HalfEmbedded(share=share))
         self._said = True
         asked, find = SearchQuery.under(self._settings, query, k), self._library.find
         for _ in range(2):
@@ -172,7 +172,7 @@ class FallbackWeb:
         memory = self._memory if web.leaves else None
         if memory is not None and (known := self._remembered(memory, key)) is not None:
             found_at, pages = known
-            return ev.Searched(query=query, provider=web.name, pages=pages, found_at=found_at, at=self._emitter.now())
+            return ev.Searched(query=query, provider=web.name, pages=pages, found_at=found_at)
         if web.leaves and self._allowed is not None:
             self._approve(query, web.name, self._allowed)
         pages, problems = tuple(web.search(query, max_results)), tuple(web.problems)
@@ -181,7 +181,7 @@ class FallbackWeb:
                 memory.save_search(key, pages)
             except LibraryError as error:
                 self._emitter.worked_around("search", error, "not remembered")
-        return ev.Searched(query=query, provider=web.name, pages=pages, problems=problems, at=self._emitter.now())
+        return ev.Searched(query=query, provider=web.name, pages=pages, problems=problems)
 
     def _remembered(self, memory: Cache, key: str) -> tuple[str, tuple[WebPage, ...]] | None:
         """What was found before; None where it can't be read, because a cache never ends a run."""
@@ -192,10 +192,10 @@ class FallbackWeb:
 
     def _approve(self, query: str, provider: str, allowed: Callable[[str], bool]) -> None:
         """Asks the person. Raises NotApprovedError on a no, CancelledError on Stop."""
-        self._emitter.emit(ev.ApprovalAsked(query=query, provider=provider, at=self._emitter.now()))
+        self._emitter.emit(ev.ApprovalAsked(query=query, provider=provider))
         with self._meter.paused():
             approved = allowed(query)
         self._meter.check()
-        self._emitter.emit(ev.ApprovalGiven(approved=approved, at=self._emitter.now()))
+        self._emitter.emit(ev.ApprovalGiven(approved=approved))
         if not approved:
             raise NotApprovedError("The query was not approved, so nothing was sent.")

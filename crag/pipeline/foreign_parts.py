@@ -26,6 +26,7 @@ from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Grade, Passage, RetrievedChunk, Strip, Unread, WebPage
 from crag.providers.registry import PROVIDERS
 from crag.runtime.provider import EvaluatorParts, EvaluatorProvider, WebParts, WebProvider
+from crag.storage.documents import Documents
 from crag.web.folder import FolderWeb
 from crag.web.webpage import usable_address
 
@@ -119,10 +120,13 @@ def guard_evaluator(
 
 
 class GuardedRetriever:
-    """Chunks and nothing else, whatever the retriever returns. Raises RetrieverError."""
+    """Chunks and nothing else, whatever the retriever returns; those of no document that is `here` are marked so.
 
-    def __init__(self, retriever: Retriever) -> None:
-        self._retriever, self._title = retriever, f"The retriever {name_of(retriever)}"
+    Raises RetrieverError.
+    """
+
+    def __init__(self, retriever: Retriever, here: Documents) -> None:
+        self._retriever, self._here, self._title = retriever, here, f"The retriever {name_of(retriever)}"
 
     def search(self, query: str, k: int) -> list[RetrievedChunk]:
         with _theirs(RetrieverError, f"{self._title} failed"):
@@ -130,7 +134,12 @@ class GuardedRetriever:
         if other := next((each for each in found if not isinstance(each, RetrievedChunk)), None):
             problem = f"{self._title} returned a {type(other).__name__} where a RetrievedChunk is wanted."
             raise RetrieverError(problem, "crag.rank_texts makes them of texts with their sources.")
-        return _check_values(_CHUNKS, found, RetrieverError, self._title)
+        checked = _check_values(_CHUNKS, found, RetrieverError, self._title)
+        known = self._here.names([each.chunk.document_id for each in checked]) if checked else {}
+        return [
+            each if each.chunk.document_id in known else replace(each, chunk=replace(each.chunk, elsewhere=True))
+            for each in checked
+        ]
 
 
 class GuardedRewriter:

@@ -144,17 +144,16 @@ def _during(step: Step, state: State, changes: State, parts: RunContext) -> Iter
     shown = _shown(step, state, parts)
     started, round, waited = parts.now(), state["round"], parts.meter.waited
     if shown:
-        parts.emit(ev.StepStarted(step=step, round=round, at=started))
+        parts.emit(ev.StepStarted(step=step, round=round))
     parts.meter.step = step
     try:
         yield
     finally:
         parts.emitter.emit_pending()
     if shown:
-        ended = parts.now()
+        seconds = parts.now() - started - (parts.meter.waited - waited)
         calls = _calls(step, changes, parts)
-        seconds = ended - started - (parts.meter.waited - waited)
-        parts.emit(ev.StepFinished(step=step, round=round, seconds=seconds, calls=calls, at=ended))
+        parts.emit(ev.StepFinished(step=step, round=round, seconds=seconds, calls=calls))
 
 
 def _shown(step: Step, state: State, parts: RunContext) -> bool:

@@ -146,7 +146,7 @@ class _Waiting:
         return items
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Indexer:
     """Adds files to a library: several are read at once, stored in one step, and found by their words from then on.
 

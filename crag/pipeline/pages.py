@@ -25,11 +25,9 @@ from crag.core.errors import (
 )
 from crag.core.ingesting import DocumentFailed, DocumentRefreshed, IngestEnd, IngestEvent, ParsedDocument
 from crag.core.metadata import kept_from_web
-from crag.core.protocols import Embedder
 from crag.core.types import Document
 from crag.ingest.files import content_id, media_of
 from crag.pipeline.indexing import Indexer, Load, Original, Read
-from crag.runtime.fair_queue import FairQueue
 from crag.storage.library import Library
 from crag.text.formats import iso_now
 from crag.web.fetching import Download, Downloads, page_address, page_name
@@ -51,10 +49,10 @@ class Pages:
         self,
         config: Callable[[], AppConfig],
         library: Callable[[str | Path], Library],
-        embedder: Callable[[], Embedder],
-        readers: FairQueue,
+        indexer: Callable[..., Indexer],
     ) -> None:
-        self._config, self._library, self._embedder, self._readers = config, library, embedder, readers
+        """`indexer(library, cancel, confidence)` gives what adds files to a library."""
+        self._config, self._library, self._indexer = config, library, indexer
 
     def add(
         self,
@@ -86,7 +84,7 @@ class Pages:
                 visit = _Visit(address, before, library, self._downloads(), stop)
                 yield (before.name if before else page_name(address)), visit.load
 
-        yield from self._indexed(files(), library, stop, confidence)
+        yield from self._indexer(library, stop, confidence).index(files())
 
     def refresh(
         self,
@@ -128,24 +126,7 @@ class Pages:
                 visit = _Visit(document.url, document, library, self._downloads(), stop, dry_run=dry_run)
                 yield document.name, visit.load
 
-        yield from self._indexed(files(), library, stop)
-
-    def _indexed(
-        self,
-        files: Iterator[tuple[str, Load]],
-        library: Library,
-        stop: threading.Event,
-        confidence: float = 1.0,
-    ) -> Iterator[IngestEvent]:
-        indexer = Indexer(
-            library=library,
-            embedder=self._embedder(),
-            config=self._config(),
-            readers=self._readers,
-            cancel=stop,
-            confidence=confidence,
-        )
-        yield from indexer.index(files)
+        yield from self._indexer(library, stop).index(files())
 
     def _downloads(self) -> Downloads:
         config = self._config()

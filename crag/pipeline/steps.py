@@ -66,7 +66,6 @@ def contextualize(state: State, parts: RunContext) -> State:
             after=history[-1].run_id if history else "",
             read=read.read,
             left=read.left,
-            at=parts.now(),
         )
     )
     return {"question": made.question, "query": made.question, "tried": (made.question,)}
@@ -86,7 +85,7 @@ def retrieve(state: State, parts: RunContext) -> State:
     whole = parts.questions.answer(state["question"], retrieved[:k]) if asks and parts.questions else None
     near = whole.chunks if whole else reach_cells(state["question"], retrieved, k) if reach else retrieved
     found = tuple(replace(each, round=round, injections=detect_injection(each.chunk.text)) for each in near)
-    parts.emit(ev.Retrieved(query=state["query"], chunks=found, round=round, at=parts.now()))
+    parts.emit(ev.Retrieved(query=state["query"], chunks=found, round=round))
     following: State = {"retrieved": found, "acted": found, "grades": {}, "joint": None, "decision": None}
     return {**following, "whole": whole} if whole else following
 
@@ -99,14 +98,14 @@ def evaluate(state: State, parts: RunContext) -> State:
         return {}
     if parts.settings.evaluator == "joint":
         joint = parts.evaluator.grade_joint(state["question"], passages)
-        parts.emit(ev.Graded(grade=joint, joint=True, round=state["round"], at=parts.now()))
+        parts.emit(ev.Graded(grade=joint, joint=True, round=state["round"]))
         return {"joint": joint}
     grades: dict[str, Grade] = {}
     for grade in parts.evaluator.grade(state["question"], passages):
         parts.check()
         parts.emitter.emit_pending()
         grades[grade.passage_id] = grade
-        parts.emit(ev.Graded(grade=grade, round=state["round"], at=parts.now()))
+        parts.emit(ev.Graded(grade=grade, round=state["round"]))
     return {"grades": grades}
 
 
@@ -137,9 +136,7 @@ def _record_decision(decision: Decision, state: State, parts: RunContext) -> Sta
     acted, own = ([found.chunk.id for found in each] for each in (state["acted"], state["retrieved"]))
     chunks = () if acted == own else tuple(acted)
     together = state["together"]
-    parts.emit(
-        ev.ActionTaken(decision=decision, together=together, round=state["round"], chunks=chunks, at=parts.now())
-    )
+    parts.emit(ev.ActionTaken(decision=decision, together=together, round=state["round"], chunks=chunks))
     return {"decision": decision}
 
 
@@ -159,11 +156,7 @@ def rewrite_for_library(state: State, parts: RunContext) -> State:
     query = parts.rewriter.rewrite(state["question"], max_keywords=keywords, failed=failed, tried=tried)
     following: State = {"query": query, "tried": (*tried, query), "round": state["round"] + 1}
     if query not in tried:
-        parts.emit(
-            ev.Rewritten(
-                question=state["question"], query=query, purpose="library", by=parts.rewriter.by, at=parts.now()
-            )
-        )
+        parts.emit(ev.Rewritten(question=state["question"], query=query, purpose="library", by=parts.rewriter.by))
     elif (decision := state["decision"]) and (last := acted_on(decision, parts.settings)) != decision:
         following.update(_record_decision(last, state, parts))
     return following
@@ -193,7 +186,7 @@ def rewrite_for_web(state: State, parts: RunContext) -> State:
     if not query:
         query = outgoing(parts.rewriter.rewrite(question, max_keywords=parts.settings.rewrite_keywords))
         by = parts.rewriter.by
-    parts.emit(ev.Rewritten(question=question, query=query, purpose="web", by=by, at=parts.now()))
+    parts.emit(ev.Rewritten(question=question, query=query, purpose="web", by=by))
     return {"web_query": query}
 
 
@@ -231,7 +224,7 @@ def refine_pages(state: State, parts: RunContext) -> State:
             if scores_here
             else Grade(passage_id=page.id, score=None, evaluator=scorer.id, error="Nothing on it was scored.")
         )
-        parts.emit(ev.Graded(grade=grade, origin="external", round=state["round"], at=parts.now()))
+        parts.emit(ev.Graded(grade=grade, origin="external", round=state["round"]))
     _emit_strips([page.id for page in pages], "external", strips, parts)
     return {"web_strips": strips}
 
@@ -240,7 +233,7 @@ def answer(state: State, parts: RunContext) -> State:
     """The answer to the question as it was asked, from the strips that were kept."""
     if overview := state.get("whole"):
         _emit_strips([each.chunk.id for each in overview.chunks], "internal", overview.strips, parts)
-        parts.emit(ev.Answered(answer=overview.answer, at=parts.now()))
+        parts.emit(ev.Answered(answer=overview.answer))
         return _read_whole(state, overview, parts) if overview.text and parts.reader else {"answer": overview.answer}
     knowledge, sources = _knowledge(state), _sources(state)
     decision, settings = state.get("decision"), parts.settings
@@ -252,9 +245,9 @@ def answer(state: State, parts: RunContext) -> State:
         parts.check()
         if isinstance(piece, Answer):
             whole = finish(piece, decision, knowledge, settings, grades)
-            parts.emit(ev.Answered(answer=whole, at=parts.now()))
+            parts.emit(ev.Answered(answer=whole))
         else:
-            parts.emit(ev.Token(text=piece, at=parts.now()))
+            parts.emit(ev.Token(text=piece))
     if whole is None:
         raise ReplyError("The answer ended before it was complete.", "Ask again.")
     if whole.abstained or lacks_support(decision, knowledge):
@@ -274,18 +267,15 @@ def _read_whole(state: State, overview: WholeAnswer, parts: RunContext) -> State
             parts.emitter.emit_pending()
             match piece:
                 case Progress(done, portions, calls, tokens, share, read):
-                    at = parts.now()
-                    parts.emit(
-                        ev.PortionRead(done=done, portions=portions, calls=calls, tokens=tokens, share=share, at=at)
-                    )
+                    parts.emit(ev.PortionRead(done=done, portions=portions, calls=calls, tokens=tokens, share=share))
                 case Answer():
                     answer = replace(answer, remarks=("no answer",)) if piece.abstained else piece
                 case _:
-                    parts.emit(ev.Token(text=piece, at=parts.now()))
+                    parts.emit(ev.Token(text=piece))
     except ProviderError as error:
         parts.emitter.worked_around("answer", error, "outline", "outline")
     if answer.quoted:
-        parts.emit(ev.Answered(answer=answer, at=parts.now()))
+        parts.emit(ev.Answered(answer=answer))
         return {"answer": answer}
     chunks = {id: source for id, source in text.sources.items() if isinstance(source, Chunk)}
     following: State = {"answer": answer, "strips": read, "acted": tuple(rank_chunks(chunks.values()))}
@@ -298,9 +288,9 @@ def _show_read(state: State, answer: Answer, parts: RunContext) -> WholeAnswer:
     known = {each.chunk.id: each for each in state["whole"].chunks}
     more = [each for each in state["acted"] if each.chunk.id in cited and each.chunk.id not in known]
     chunks = tuple(replace(each, rank=rank) for rank, each in enumerate([*known.values(), *more], 1))
-    parts.emit(ev.Retrieved(query=state["query"], chunks=chunks, at=parts.now()))
+    parts.emit(ev.Retrieved(query=state["query"], chunks=chunks))
     _emit_strips([each.chunk.id for each in more], "internal", state["strips"], parts)
-    parts.emit(ev.Answered(answer=answer, at=parts.now()))
+    parts.emit(ev.Answered(answer=answer))
     return state["whole"]._replace(chunks=chunks)
 
 
@@ -314,7 +304,7 @@ def _guide(state: State, parts: RunContext) -> None:
     found = [(chunk, _score(grades.get(id))) for id, chunk in chunks.items()]
     question, strips, query = state["question"], state.get("strips", ()), state.get("web_query", "")
     guidance = guide(question, found, strips, parts.settings.rewrite_keywords, query, web=parts.web_offered)
-    parts.emit(ev.GuidanceOffered(guidance=guidance, at=parts.now()))
+    parts.emit(ev.GuidanceOffered(guidance=guidance))
 
 
 def verify(state: State, parts: RunContext) -> State:
@@ -323,8 +313,8 @@ def verify(state: State, parts: RunContext) -> State:
     if "whole" in state:
         _show_read(state, made.answer, parts)
     elif made.answer != state["answer"]:
-        parts.emit(ev.Answered(answer=made.answer, at=parts.now()))
-    parts.emit(ev.Verified(checks=made.checks, faithfulness=faithfulness(made.checks), at=parts.now()))
+        parts.emit(ev.Answered(answer=made.answer))
+    parts.emit(ev.Verified(checks=made.checks, faithfulness=faithfulness(made.checks)))
     return {"answer": made.answer}
 
 
@@ -356,7 +346,7 @@ def _refine(sources: Sequence[Chunk | WebPage], origin: Origin, question: str, p
 def _emit_strips(sources: Sequence[str], origin: Origin, strips: Sequence[Strip], parts: RunContext) -> None:
     for source in sources:
         own = tuple(strip for strip in strips if strip.source_id == source)
-        parts.emit(ev.Refined(source_id=source, origin=origin, strips=own, at=parts.now()))
+        parts.emit(ev.Refined(source_id=source, origin=origin, strips=own))
 
 
 def _knowledge(state: State) -> list[Strip]:

@@ -21,7 +21,8 @@ _FILES = 512
 class Job(NamedTuple):
     """What is run, and how. `threads` 0: all cores but one. `context`: tokens that one of the `slots` has.
 
-    `repeating` is what repeating itself costs the model, 0 for nothing. `watched`: it tells how busy it is.
+    `idle`: seconds without a call after which the model leaves the memory. `repeating` is what repeating itself costs
+    it, 0 for nothing. `watched`: it tells how busy it is.
     """
 
     file: str
@@ -29,6 +30,7 @@ class Job(NamedTuple):
     key: str
     context: int
     slots: int
+    idle: int
     threads: int = 0
     repeating: float = 0.0
     watched: bool = False
@@ -81,6 +83,7 @@ def _serve(job: Job) -> Any:
     # One core is left to everything else: threads that wait for a core are waited for by all others at every step.
     given.cpuparams.n_threads = given.cpuparams_batch.n_threads = job.threads or max(1, _cores() - 1)
     given.endpoint_slots = given.endpoint_metrics = job.watched
+    given.sleep_idle_seconds = job.idle
     given.endpoint_props = given.ui = given.fit_params = False
     given.sampling.dry_multiplier = job.repeating
     given.cache_ram_mib = 0  # prompts that no slot holds any more would take gigabytes

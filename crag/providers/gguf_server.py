@@ -13,9 +13,8 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -38,8 +37,8 @@ SLOTS = 2
 """Conversations that are answered at the same time; more wait."""
 LOADING = 300.0
 """Seconds after which a file that does not load is given up."""
-IDLE = 900.0
-"""Seconds without a call after which a model gives its memory back."""
+IDLE = 900
+"""Seconds without a call after which a model gives its memory back; the next call loads it again."""
 _ERROR = re.compile(r"[0-9.]{1,40} E [^:\n]{1,100}: (?:error loading model: )?(.{1,300})")
 """A line of llama.cpp's log that says what went wrong."""
 
@@ -65,6 +64,7 @@ class Load:
     threads: int = 0
     context: int = CONTEXT
     slots: int = SLOTS
+    idle: int = IDLE
     repeating: float = 0.0
     watched: bool = False
 
@@ -72,8 +72,8 @@ class Load:
 class GgufServer:
     """One model file, for all runs of this process. Thread-safe.
 
-    The process is started when first needed, ends after `idle` seconds without a call and with this one, however that
-    ends. After a crash the next call starts another.
+    The process is started when first needed, and ends with this one, however that ends. After a crash the next call
+    starts another.
     """
 
     def __init__(
@@ -81,22 +81,19 @@ class GgufServer:
         file: Path,
         load: Load = Load(),
         *,
-        idle: float = IDLE,
         key: str = "",
         command: Sequence[str] = (sys.executable, "-m", "crag.providers.gguf_child"),
     ) -> None:
         """`key`: what callers must show; none: one that nobody can guess."""
-        self.file, self._how, self._idle, self._key, self._command = file, load, idle, key, command
+        self.file, self._how, self._key, self._command = file, load, key, command
         self._lock = threading.Lock()
         self._place: Future[Running] | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._calls = 0
-        self._timer: threading.Timer | None = None
         atexit.register(self.end)
 
     @property
     def loaded(self) -> bool:
-        """Whether it takes memory now."""
+        """Whether its process runs."""
         return self._process is not None and self._process.poll() is None
 
     def place(self) -> Future[Running]:
@@ -110,40 +107,13 @@ class GgufServer:
         threading.Thread(target=self._load, args=(loading,), daemon=True, name="model file").start()
         return loading
 
-    @contextmanager
-    def used(self) -> Iterator[None]:
-        """While something within waits for a reply, the model stays loaded."""
-        self._count(1)
-        try:
-            yield
-        finally:
-            self._count(-1)
-
     def end(self) -> None:
         """Ends the process, if there is one. The next call starts another."""
         with self._lock:
             process, self._process, self._place = self._process, None, None
-            if self._timer is not None:
-                self._timer.cancel()
         if process is not None:
             process.kill()
             process.wait()
-
-    def _count(self, change: int) -> None:
-        with self._lock:
-            self._calls += change
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer = None if self._calls else threading.Timer(self._idle, self._rest)
-            if self._timer is not None:
-                self._timer.daemon = True
-                self._timer.start()
-
-    def _rest(self) -> None:
-        with self._lock:
-            if self._calls:
-                return
-        self.end()
 
     def _load(self, loading: Future[Running]) -> None:
         try:
@@ -215,17 +185,16 @@ class LocalClient(BoundedClient):
         self._server = server
 
     async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:
-        with self._server.used():
-            running = await asyncio.wrap_future(self._server.place())
-            request.url = request.url.copy_with(host="127.0.0.1", port=httpx.URL(running.address).port)
-            request.headers["Host"] = request.url.netloc.decode()
-            request.headers["Authorization"] = f"Bearer {running.key}"
-            try:
-                response = await super().send(request, stream=stream, **options)
-            except httpx.TransportError as error:
-                raise await self._ended(running, error) from error
+        running = await asyncio.wrap_future(self._server.place())
+        request.url = request.url.copy_with(host="127.0.0.1", port=httpx.URL(running.address).port)
+        request.headers["Host"] = request.url.netloc.decode()
+        request.headers["Authorization"] = f"Bearer {running.key}"
+        try:
+            response = await super().send(request, stream=stream, **options)
+        except httpx.TransportError as error:
+            raise await self._ended(running, error) from error
         if stream:
-            response.stream = _Held(response.stream, self, running)
+            response.stream = _Watched(response.stream, self, running)
         return response
 
     async def _ended(self, running: Running, error: httpx.TransportError) -> Exception:
@@ -239,13 +208,11 @@ class LocalClient(BoundedClient):
         )
 
 
-class _Held(httpx.AsyncByteStream):
-    """A reply that keeps its model loaded until it is read."""
+class _Watched(httpx.AsyncByteStream):
+    """A reply that says where the process ended in the middle of it."""
 
     def __init__(self, inner: Any, client: LocalClient, running: Running) -> None:
         self._inner, self._client, self._running = inner, client, running
-        self._use = client._server.used()
-        self._use.__enter__()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
@@ -255,5 +222,4 @@ class _Held(httpx.AsyncByteStream):
             raise await self._client._ended(self._running, error) from error
 
     async def aclose(self) -> None:
-        self._use.__exit__(None, None, None)
         await self._inner.aclose()

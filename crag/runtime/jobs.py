@@ -267,7 +267,7 @@ class Jobs:
             del self._jobs[id]
 
 
-def explain_os_error(error: OSError) -> CragError | None:
+def explain_os_error(error: OSError) -> StorageError | None:
     """What the system ran out of, in words; None for any other trouble, which is a defect."""
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return StorageError(

@@ -12,10 +12,13 @@ _MOST = 10_000
 
 
 class Buckets:
-    """Thread-safe. `harsh`: who goes on asking while refused waits until they have stopped for a moment."""
+    """Thread-safe. `rate`: requests a minute, which may change.
+
+    `harsh`: who goes on asking while refused waits until they have stopped for a moment.
+    """
 
     def __init__(self, rate: int, now: Callable[[], float] = time.monotonic, *, harsh: bool = False) -> None:
-        self._rate, self._now, self._harsh = rate, now, harsh
+        self.rate, self._now, self._harsh = rate, now, harsh
         self._left: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -23,20 +26,20 @@ class Buckets:
         """One request: 0 where it may be made, else the seconds until one may."""
         with self._lock:
             at = self._now()
-            left, since = self._left.pop(who, (float(self._rate), at))
-            left = min(float(self._rate), left + (at - since) * self._rate / 60)
+            left, since = self._left.pop(who, (float(self.rate), at))
+            left = min(float(self.rate), left + (at - since) * self.rate / 60)
             free = left >= 1
             self._left[who] = (left - 1 if free else 0.0 if self._harsh else left), at
             if len(self._left) > _MOST:
                 self._left.popitem(last=False)
-            return 0.0 if free else (1 - left) * 60 / self._rate
+            return 0.0 if free else (1 - left) * 60 / self.rate
 
     def left(self, who: Hashable) -> float:
         """How many requests may be made now."""
         with self._lock:
             at = self._now()
-            left, since = self._left.get(who, (float(self._rate), at))
-            return min(float(self._rate), left + (at - since) * self._rate / 60)
+            left, since = self._left.get(who, (float(self.rate), at))
+            return min(float(self.rate), left + (at - since) * self.rate / 60)
 
 
 class Shares:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import resource
 import socket
 import sys
 from pathlib import Path
@@ -71,10 +72,6 @@ def listening(host: str, port: int) -> socket.socket:
 
 def room_for_files() -> int:
     """Raises the limit of open files, as each connection is one, as far as it may be; returns how many there may be."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
-        return _MOST_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
     if soft != resource.RLIM_INFINITY and soft < most:

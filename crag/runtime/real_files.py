@@ -13,9 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
 
-_AT_PLACE = os.open in os.supports_dir_fd and os.scandir in os.supports_fd and hasattr(os, "O_NOFOLLOW")
-"""Whether this system opens a name in a folder that is open already: on Windows it does not."""
-_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +47,6 @@ class RealFolder:
     @contextmanager
     def entries(self, path: str) -> Iterator[Iterator[os.DirEntry[str]]]:
         """What a folder holds that is this one or below it, of which no link is followed. Raises as `open` does."""
-        if not _AT_PLACE:
-            self._unlinked(path)
-            with os.scandir(path) as found:
-                yield found
-            return
         descriptor = self._opened(path, os.O_DIRECTORY)
         try:
             with os.scandir(descriptor) as found:
@@ -62,9 +55,6 @@ class RealFolder:
             os.close(descriptor)
 
     def _opened(self, path: str, kind: int) -> int:
-        if not _AT_PLACE:
-            self._unlinked(path)
-            return os.open(path, _READ)
         place = os.open(self.path, _READ | os.O_DIRECTORY)
         try:
             self._is(os.fstat(place))
@@ -85,13 +75,6 @@ class RealFolder:
             if stat.S_ISLNK(os.stat(name, dir_fd=place, follow_symlinks=False).st_mode):
                 raise _linked(path) from error
             raise
-
-    def _unlinked(self, path: str) -> None:
-        """The same by names alone, where the system has no more: what is swapped at this very moment is missed."""
-        self._is(os.stat(self.path))
-        real = os.path.join(os.path.realpath(self.path), *self._names(path))
-        if os.path.normcase(os.path.realpath(path)) != os.path.normcase(real):
-            raise _linked(path)
 
     def _names(self, path: str) -> Sequence[str]:
         within = os.path.relpath(path, self.path)

@@ -61,7 +61,6 @@ class PendingCall:
 
     meter: UsageTracker
     opened: Call
-    name: str
     seconds: float
     others: set[PendingCall]
     service: Service
@@ -90,7 +89,7 @@ class PendingCall:
         """Ends a call that nobody waits for any more. Where it was waited for long enough, its service is to blame."""
         why, meter = "was given up before its reply was complete.", self.meter
         late = meter.clock.now() - self.since >= PATIENT and not meter.cancel.is_set()
-        self.ended(why, self.name, UnreachableError(why, who=self.name) if late else None)
+        self.ended(why, self.service.name, UnreachableError(why, who=self.service.name) if late else None)
 
 
 _numbers = itertools.count()
@@ -122,9 +121,9 @@ class UsageTracker:
 
         `allowance` is what each call is taken from beside the run's own budget. `step` is the first or only
         one; given here, it has all of the time. `clock` tells the time that is left.
-        `circuits` know which services other runs found to be down; None: each call is tried.
+        `circuits` know which services other runs found to be down; None: there are no other runs.
         """
-        self._circuits, self._number = circuits, next(_numbers)
+        self._circuits, self._number = circuits or Circuits(clock), next(_numbers)
         self.budget, self.clock = budget or Budget(), clock
         self.cancel = cancel or threading.Event()
         self._step, self._kept = step, 0.0
@@ -177,7 +176,6 @@ class UsageTracker:
         call = PendingCall(
             meter=self,
             opened=opened,
-            name=service.name,
             seconds=seconds,
             others=others,
             service=service,
@@ -202,8 +200,6 @@ class UsageTracker:
 
         A call that is refused gives the circuit's one trial back, or other runs would wait for it in vain.
         """
-        if self._circuits is None:
-            return self._admit()
         self.check()
         step = self.step
         trial = self._circuits.check(service, step, self._number)
@@ -260,8 +256,6 @@ class UsageTracker:
 
     def _judge(self, call: PendingCall, well: bool, failure: CragError | None) -> None:
         """Tells the circuits what the call says about its service."""
-        if self._circuits is None:
-            return
         step = call.opened.step
         if well or failure is not None:
             self._circuits.ended(call.service, step, self._number, failure, call.seconds)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
+from pydantic import ValidationError
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
@@ -50,12 +51,9 @@ class Database:
     def read(self) -> Iterator[Connection]:
         """A read transaction: all that is read in the block is of one moment, and nothing that it changes is stored."""
         self._check_open()
-        with self._translated():
-            if self._seen is None:
-                self._look()  # An upgrade comes before the transaction, which would not see what it brings.
-            with self._store.transaction() as (connection, found):
-                self._meet(found)
-                yield connection
+        with self._translated(), self._store.transaction() as (connection, found):
+            self._meet(found)
+            yield connection
 
     @contextmanager
     def write(self, more: int = 0, *, grows: bool = True, synced: bool = True) -> Iterator[Connection]:
@@ -144,11 +142,7 @@ class Database:
             )
         layout = self._store.layout
         with self._store.transaction() as (connection, _):
-            version = layout.version_of(connection)
-        layout.check(version, self._store.name)
-        if version != str(layout.version):
-            with self._store.transaction(write=True) as (connection, _):
-                layout.upgrade(connection)
+            layout.check(layout.version_of(connection), self._store.name)
         self._seen = found
 
     @contextmanager
@@ -156,8 +150,9 @@ class Database:
         try:
             with self._store.translated():
                 yield
-        except json.JSONDecodeError as error:  # flipped bytes that SQLite does not notice
-            raise self.damaged(f"a row can't be read: {error}") from error
+        except (json.JSONDecodeError, ValidationError) as error:  # flipped bytes that SQLite does not notice
+            # Not `from error`: what can't be read is a text of somebody's document.
+            raise self.damaged(f"a row can't be read: {type(error).__name__}") from None
 
     def _check_open(self) -> None:
         if self._closed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -74,20 +74,6 @@ class Documents:
         """Store one new document, as `store` does."""
         self.store([NewDocument(document=document, data=data, chunks=chunks, vectors=vectors, given=given)])
 
-    def replace(
-        self,
-        id: str,
-        document: Document,
-        data: bytes,
-        chunks: Sequence[Chunk],
-        vectors: NDArray[np.float32] | None = None,
-    ) -> Lost:
-        """Store a document in the place of the one of this id, as `store` does; what was lost."""
-        new = NewDocument(document=document, data=data, chunks=chunks, vectors=vectors, instead_of=id)
-        (lost,) = self.store([new])
-        assert lost is not None
-        return lost
-
     def store(self, new: Sequence[NewDocument]) -> list[Lost | None]:
         """Store documents, all of them or none; for each what was lost with the one in whose place it came.
 
@@ -100,20 +86,25 @@ class Documents:
         for each in new:
             self._check_vectors(each)
         more = sum(len(each.data) for each in new) + 8 * self._embedder.dimension * chunks
+        lost: list[Lost | None] = []
         with self._database.write(more=more) as connection:
             store.ensure_model(connection, self._embedder)
-            stored = [_store(connection, each, given) for each, given in zip(new, fields, strict=True)]
-            waiting = [each.number for each in stored if each.waits]
-            if waiting:
-                connection.execute(insert(unembedded), [{"document": number, "why": ""} for number in waiting])
-            if stored:
-                store.bump_all(connection, [change for each in stored for change in each.changes()])
+            changed: list[tuple[store.Change, int]] = []
+            for each, given in zip(new, fields, strict=True):
+                old = number_of(connection, each.instead_of) if each.instead_of else None
+                number, numbers = _put(connection, each, given)
+                lost.append(None if old is None else _take_place(connection, old, number, each.chunks, numbers))
+                if each.vectors is None and numbers:
+                    connection.execute(insert(unembedded).values(document=number, why=""))
+                changed += [("added", number)] if old is None else [("deleted", old), ("added", number)]
+            if changed:
+                store.bump_all(connection, changed)
         self._database.reserve(_RESERVED + _RESERVED_EACH * chunks)
         replaced = [each.instead_of for each in new if each.instead_of]
         if replaced:
             self._forget()
             memory.forget(replaced)
-        return [each.lost for each in stored]
+        return lost
 
     def _check_vectors(self, new: NewDocument) -> None:
         if new.vectors is None:
@@ -275,32 +266,12 @@ class Documents:
         memory.forget([id])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Stored:
-    """A document by its number, whether it `waits` for vectors, and what was lost with the `old` one, if it took one's
-    place.
-    """
-
-    number: int
-    waits: bool
-    old: int | None
-    lost: Lost | None
-
-    def changes(self) -> Iterator[tuple[store.Change, int]]:
-        if self.old is not None:
-            yield "deleted", self.old
-        yield "added", self.number
-
-
-def _store(connection: Connection, new: NewDocument, given: Fields) -> _Stored:
-    old = number_of(connection, new.instead_of) if new.instead_of else None
-    number, numbers = _put(connection, new, given)
-    lost = None
-    if old is not None:
-        its = [(_clean(each.text), each.id, at) for each, at in zip(new.chunks, numbers, strict=True)]
-        lost = take_over(connection, old, number, its)
-        remove(connection, old)
-    return _Stored(number=number, waits=new.vectors is None and bool(numbers), old=old, lost=lost)
+def _take_place(connection: Connection, old: int, new: int, chunks: Sequence[Chunk], numbers: Sequence[int]) -> Lost:
+    """Remove the document `old`, in whose place `new` came with these chunks, and give that what it was given."""
+    its = [(_clean(each.text), each.id, at) for each, at in zip(chunks, numbers, strict=True)]
+    lost = take_over(connection, old, new, its)
+    remove(connection, old)
+    return lost
 
 
 def _put(connection: Connection, new: NewDocument, given: Fields) -> tuple[int, list[int]]:
@@ -387,10 +358,11 @@ def read_content(connection: Connection, number: int) -> tuple[dict[str, Any], b
     return content, b"".join(connection.scalars(asked))
 
 
-def insert_content(connection: Connection, content: Mapping[str, Any], kept: NDArray[np.float32]) -> int:
-    """Store what `read_content` gave of a document elsewhere under new numbers; its number here.
+def insert_content(connection: Connection, content: Mapping[str, Any], kept: NDArray[np.float32] | None) -> int:
+    """Store what `read_content` gave of a document under new numbers; its own is returned.
 
-    `kept` are the vectors of the chunks. The file comes by itself. Raises InputError for a known id.
+    `kept` are the vectors of the chunks; None: they are to be made. The file comes by itself. Raises InputError for a
+    known id.
     """
 
     def unnumbered(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -398,7 +370,10 @@ def insert_content(connection: Connection, content: Mapping[str, Any], kept: NDA
 
     number = insert_document(connection, unnumbered(content["document"]))
     numbers = insert_chunks(connection, number, list(map(unnumbered, content["chunks"])))
-    store.put_vectors(connection, numbers, kept)
+    if kept is not None:
+        store.put_vectors(connection, numbers, kept)
+    elif numbers:
+        connection.execute(insert(unembedded).values(document=number, why=""))
     now = {each["number"]: at for each, at in zip(content["chunks"], numbers, strict=True)}
     if content["labels"]:
         connection.execute(insert(stored_labels), content["labels"])

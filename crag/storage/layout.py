@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -29,8 +29,6 @@ class Layout:
     what: str
     fill: Callable[[Connection], object]
     shares_schema: bool = False
-    upgrades: Mapping[int, Callable[[Connection], None]] = field(default_factory=dict)
-    """What brings the tables of an earlier version to the next one, by that version. It notes the new one, too."""
 
     def create(self, connection: Connection) -> None:
         """Create the tables, with the rows of a new database."""
@@ -39,21 +37,12 @@ class Layout:
         if connection.dialect.name == "sqlite":
             connection.exec_driver_sql(f"PRAGMA user_version = {self.version}")
 
-    def upgrade(self, connection: Connection) -> None:
-        """Bring the tables of an earlier version to this one."""
-        for version in range(int(self.version_of(connection)), self.version):
-            self.upgrades[version](connection)
-        if connection.dialect.name == "sqlite":
-            connection.exec_driver_sql(f"PRAGMA user_version = {self.version}")
-
     def version_of(self, connection: Connection) -> str:
         """The version that a database is of."""
         return str(connection.scalars(self.stored_version).one())
 
     def check(self, version: str, name: str) -> None:
-        """Raises StorageError for a database of a version that this one can't be made of. It is never written to."""
-        if version.isdecimal() and int(version) in self.upgrades:
-            return
+        """Raises StorageError for a database of another version, which is never written to."""
         what = self.what.format(name)
         if version.isdecimal() and int(version) < self.version:
             raise StorageError(

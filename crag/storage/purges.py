@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,7 +17,7 @@ from crag.core.metadata import MOST_FIELDS, fields_of, stored_fields
 from crag.core.protocols import Embedder
 from crag.core.purging import KEEP, Conditions, Due, Standing, due
 from crag.core.trace import Track
-from crag.core.types import Chunk, Document
+from crag.core.types import Document
 from crag.storage import store
 from crag.storage.database import Database
 from crag.storage.documents import insert_content, number_of, read_content, remove
@@ -86,9 +86,9 @@ class Purges:
     def undo(self, id: str, now: datetime | None = None) -> Document:
         """Bring a document back with its file, chunks, vectors, fields, labels and track record.
 
-        It has the field `keep` then, which keeps it from every purge until it is taken away. Vectors of another
-        model, or some alone, are rebuilt. Raises NotFoundError after a day, InputError where the same content was
-        added meanwhile, and ModelMismatchError.
+        It has the field `keep` then, which keeps it from every purge until it is taken away. Without all vectors of
+        the model in use its words alone find it, until they are made. Raises NotFoundError after a day, InputError
+        where the same content was added meanwhile, and ModelMismatchError.
         """
         with self._database.read() as connection:
             row = connection.execute(
@@ -102,16 +102,12 @@ class Purges:
                 f"What was purged is kept for {UNDO_HOURS} hours.",
             )
         content: dict[str, Any] = json.loads(row.content)
-        its_chunks = _chunks(content)
-        kept = np.frombuffer(row.vectors, "<f4")
-        whole = kept.size == len(its_chunks) * self._embedder.dimension
-        if its_chunks and (not whole or row.model != store.model_name(self._embedder)):
-            kept = self._embedder.embed([chunk.indexed_text for chunk in its_chunks])
-        kept = kept.reshape(len(its_chunks), self._embedder.dimension)
+        kept, size = np.frombuffer(row.vectors, "<f4"), (len(content["chunks"]), self._embedder.dimension)
+        whole = row.model == store.model_name(self._embedder) and kept.size == size[0] * size[1]
 
         def moved(connection: Connection) -> None:
             store.ensure_model(connection, self._embedder)
-            _bring_back(connection, id, self._embedder.id, content, kept)
+            _bring_back(connection, id, self._embedder.id, content, kept.reshape(size) if whole else None)
 
         self._database.free(moved)
         with self._database.read() as connection:
@@ -159,7 +155,7 @@ def _move_out(connection: Connection, each: Due, now: datetime) -> None:
     store.bump(connection, "deleted", number)
 
 
-def _bring_back(connection: Connection, id: str, model: str, content: dict[str, Any], kept: np.ndarray) -> None:
+def _bring_back(connection: Connection, id: str, model: str, content: dict[str, Any], kept: np.ndarray | None) -> None:
     """From the table of what was purged to those of documents, under new numbers."""
     given = stored_fields(content["document"]["meta"])
     if len(given) < MOST_FIELDS:
@@ -170,12 +166,6 @@ def _bring_back(connection: Connection, id: str, model: str, content: dict[str, 
     connection.execute(insert(files).from_select(["document", "bytes"], file))
     connection.execute(delete(purged).where(purged.c.id == id))
     store.bump(connection, "added", number)
-
-
-def _chunks(content: dict[str, Any]) -> Sequence[Chunk]:
-    about = content["document"]
-    its_document = (about["id"], about["name"], about["title"])
-    return [store.chunk_of([*(row[name] for name in store.CHUNK_COLUMNS), *its_document]) for row in content["chunks"]]
 
 
 def _least(now: datetime | None) -> str:

@@ -19,6 +19,7 @@ from sqlalchemy.exc import DBAPIError
 
 from crag.core.errors import IndexUnavailableError, StorageError
 from crag.index.stamp import sync
+from crag.runtime.jobs import explain_os_error
 from crag.storage.files import own_folder, writable
 from crag.storage.layout import Layout, foreign_database_error
 from crag.text.memory import on_deletion
@@ -329,7 +330,6 @@ _DAMAGED = (
     "It was left exactly as it is. Put a backup in its place, or move it out of the folder and add the documents again."
 )
 _UNKNOWN = "Check the disk and the folder's permissions, then try again."
-_OPEN_FILES = "Wait until others are done, then try again; your administrator can allow it more (ulimit -n)."
 
 _OF_DAMAGE = "Could not decode to UTF-8", "unsupported file format"
 """What is said of flipped bytes for which there is no code."""
@@ -379,9 +379,9 @@ def translate_errors(path: Path) -> Iterator[None]:
         raise _from_sqlite(path, raised) from error
     except OSError as error:
         _log.info("%s: %s", path, error)
-        if error.errno in (errno.EMFILE, errno.ENFILE):
-            raise _too_many_open() from error
-        raise _failure(path, _SYSTEM.get(error.errno or 0), error.strerror or str(error)) from error
+        known = _SYSTEM.get(error.errno or 0)
+        exhausted = None if known else explain_os_error(error)
+        raise exhausted or _failure(path, known, error.strerror or str(error)) from error
 
 
 def _sqlite_error(error: sqlite3.Error | DBAPIError) -> BaseException:
@@ -398,8 +398,8 @@ def _from_sqlite(path: Path, error: BaseException) -> StorageError:
     code = _code(error)
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or any(said in str(error) for said in _OF_DAMAGE):
         return damaged_error(path, str(error))
-    if code == sqlite3.SQLITE_CANTOPEN and _exhausted():
-        return _too_many_open()
+    if code == sqlite3.SQLITE_CANTOPEN and (exhausted := _exhausted()):
+        return exhausted
     return _failure(path, _SQLITE.get(code), str(error))
 
 
@@ -409,14 +409,10 @@ def _failure(path: Path, known: tuple[str, str] | None, said: str) -> StorageErr
     return StorageError(known[0].format(library_name(path)), known[1])
 
 
-def _exhausted() -> bool:
-    """Whether this process may open no more files, which SQLite does not tell from other reasons."""
+def _exhausted() -> StorageError | None:
+    """The error where this process may open no more files, which SQLite does not tell from other reasons."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as error:
-        return error.errno in (errno.EMFILE, errno.ENFILE)
-    return False
-
-
-def _too_many_open() -> StorageError:
-    return StorageError("The program has too many files open to open the library.", _OPEN_FILES)
+        return explain_os_error(error)
+    return None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -31,16 +33,16 @@ from crag.core.metadata import Value, stored_fields
 from crag.core.protocols import Embedder
 from crag.core.tables import load_tables
 from crag.core.types import INDEXED_AS, Chunk, Document, LineBox, Rect
-from crag.storage.tables import UNEMBEDDED_SINCE, changes, chunks, documents, revision, unembedded, vectors
+from crag.storage.tables import changes, chunks, documents, unembedded, vectors
 from crag.storage.tables import meta as about
 
 Change = Literal["added", "deleted", "described", "embedded"]
 
 _PLAIN = "id", "page", "ordinal", "start", "end", "text", "context", "kind", "place"
-CHUNK_COLUMNS = "number", "lines", "tables", *_PLAIN
-CHUNK = select(
-    *(chunks.c[name] for name in CHUNK_COLUMNS), documents.c.id, documents.c.name, documents.c.title
-).join_from(chunks, documents, documents.c.number == chunks.c.document)
+_COLUMNS = "number", "lines", "tables", *_PLAIN
+CHUNK = select(*(chunks.c[name] for name in _COLUMNS), documents.c.id, documents.c.name, documents.c.title).join_from(
+    chunks, documents, documents.c.number == chunks.c.document
+)
 """What `chunk_of` makes a chunk of."""
 CHUNK_WITHOUT_LINES = CHUNK.with_only_columns(
     *(
@@ -50,6 +52,7 @@ CHUNK_WITHOUT_LINES = CHUNK.with_only_columns(
 )
 """The same of chunks whose lines and tables nobody asks for."""
 
+_DOCUMENT: TypeAdapter[Document] = TypeAdapter(Document)
 _BATCH = 500
 """Values that one statement is asked for."""
 _META = select(about.c.value).where(about.c.key == bindparam("key"))
@@ -215,10 +218,7 @@ def read_documents(
 
 def document_of(record: str, model: str) -> Document:
     """A document as it was stored. `model` stands apart: it changes when all is embedded again."""
-    values = json.loads(record)
-    lists = {name: tuple(values.get(name, ())) for name in ("warnings", "earlier")}
-    properties = tuple((name, said) for name, said in values.get("properties", ()))
-    return Document(**{**values, "model": model, "properties": properties, **lists})
+    return replace(_DOCUMENT.validate_json(record), model=model)
 
 
 def pack(lines: Sequence[LineBox]) -> str:
@@ -245,9 +245,7 @@ def first_problem(connection: Connection) -> str:
             return f"row {row[1]} of {row[0]} belongs to nothing"
     for _ in read_documents(connection):
         pass  # one that can't be read is an error
-    # A library of an earlier version has no list of what waits for vectors: all of it has them.
-    lists = int(connection.scalar(select(revision.c.version_num)) or 0) >= UNEMBEDDED_SINCE
-    waiting = select(unembedded.c.document) if lists else ()
+    waiting = select(unembedded.c.document)
     due = count(connection, chunks, chunks.c.document.not_in(waiting))
     there = count(connection, vectors.join(chunks), chunks.c.document.not_in(waiting))
     return "" if there == due else f"{due} chunks, but {there} vectors"

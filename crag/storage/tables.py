@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import uuid
 from typing import Any
@@ -32,7 +31,6 @@ from sqlalchemy import (
     insert,
     select,
     text,
-    update,
 )
 from sqlalchemy.types import TypeEngine
 
@@ -154,8 +152,6 @@ chunks = Table(
 vectors = Table("vectors", metadata, _key_of("chunk", chunks.c.number), _needed("vector", LargeBinary))
 
 # The documents whose chunks don't all have a vector yet, and `why` no more are made; empty while they are.
-UNEMBEDDED_SINCE = 11
-"""The first version of the tables that has it."""
 unembedded = Table("unembedded", metadata, _key_of("document", documents.c.number), *_texts("why"))
 
 # What a chunk index has to follow: one row for each generation. `document` is its number, also after it was deleted;
@@ -184,7 +180,7 @@ conversations = Table(
     sqlite_autoincrement=True,
 )
 
-# `conversation` is the id of one; it comes last, where a library of an earlier version has it added.
+# `conversation` is the id of one.
 runs = Table(
     "runs",
     metadata,
@@ -314,30 +310,6 @@ def _fill(connection: Connection) -> None:
     connection.execute(insert(meta), [{"key": key, "value": value} for key, value in values.items()])
 
 
-def _add_conversations_and_reasons(connection: Connection) -> None:
-    """From version 9 to 10."""
-    schema = connection.get_execution_options().get("schema_translate_map", {}).get(None)
-    table = f'"{schema}".runs' if schema else "runs"
-    conversations.create(connection)
-    words = runs.c.conversation.type.compile(dialect=connection.dialect)
-    connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN conversation {words}")
-    for index in runs.indexes:
-        if index.name == "runs_of_conversation":
-            index.create(connection)
-    reasons.create(connection)
-    for key, stored in connection.execute(select(grades)).all():
-        grade = json.loads(stored)
-        connection.execute(insert(reasons).values(key=key, reason=grade.pop("reason", "")))
-        connection.execute(update(grades).where(grades.c.key == key).values(grade=json.dumps(grade)))
-    connection.execute(update(revision).values(version_num="10"))
-
-
-def _add_unembedded(connection: Connection) -> None:
-    """From version 10 to 11."""
-    unembedded.create(connection)
-    connection.execute(update(revision).values(version_num="11"))
-
-
 LIBRARY = Layout(
     metadata=metadata,
     version=VERSION,
@@ -345,5 +317,4 @@ LIBRARY = Layout(
     stored_version=select(revision.c.version_num),
     what="The library {}",
     fill=_fill,
-    upgrades={9: _add_conversations_and_reasons, 10: _add_unembedded},
 )

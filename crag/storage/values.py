@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import secrets
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -65,14 +65,12 @@ class KeyValueStore:
     def _draft(self, name: str, value: bytes) -> Path:
         """A file of the value, whole and for its owner alone, that is to take the name."""
         own_folder(self._data)
-        draft = self._data / f"{name}.{secrets.token_hex(4)}"
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(handle, "wb") as opened:
-                opened.write(value)
-                opened.flush()
-                os.fsync(opened.fileno())
-        except BaseException:
-            draft.unlink()
-            raise
-        return draft
+        with tempfile.NamedTemporaryFile(dir=self._data, prefix=f"{name}.", delete=False) as draft:
+            try:
+                draft.write(value)
+                draft.flush()
+                os.fsync(draft.fileno())
+            except BaseException:
+                os.unlink(draft.name)
+                raise
+        return Path(draft.name)

@@ -13,12 +13,11 @@ from crag.core.config import AppConfig
 from crag.core.errors import EmptyLibraryError, FilterError, InputError, NotFoundError
 from crag.core.filters import filter_of
 from crag.core.protocols import RunRequest, SearchQuery
-from crag.core.trace import Trace
 from crag.core.types import Document, Grade, WebPage
 from crag.engine import Engine
 from crag.storage.library import Library
 from crag.testing.fakes import ScriptedEvaluator
-from tests.support.library_makers import HashEmbedder, make_document
+from tests.support.library_makers import HashEmbedder, fill, save_run
 from tests.support.sizes import sized
 
 WORKSPACES, SEARCHES = sized(100, 4), sized(1_000, 20)
@@ -51,18 +50,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
 
 
 def added(library: Library, label: str, word: str) -> Document:
-    texts = [f"{label} part {part} tells of harbour and {word}." for part in range(3)]
-    document, data, chunks = make_document(label, texts=texts)
-    library.documents.add(document, data, chunks, HashEmbedder().embed([chunk.indexed_text for chunk in chunks]))
-    return document
-
-
-def ran(library: Library, id: str, word: str) -> None:
-    started = ev.RunStarted(
-        run_id=id, question=f"What of {word}?", strategy="balanced", settings={}, workspace="", started_at="2026-01-01"
-    )
-    events = [started, ev.RunFinished(at=1.0)]
-    library.runs.save(Trace.from_events(events), events)
+    return fill(library, label, texts=[f"{label} part {part} tells of harbour and {word}." for part in range(3)])
 
 
 def moved_in(engine: Engine, number: int) -> Tenant:
@@ -73,7 +61,7 @@ def moved_in(engine: Engine, number: int) -> Tenant:
     document = added(library, f"own{number}", word)
     chunks = tuple(chunk.id for chunk in library.documents.chunks(document.id))
     for run in (EVERYWHERE, f"run-{number}"):
-        ran(library, run, word)
+        save_run(library, run, f"What of {word}?")
     library.labels.save(word, chunks[0], "relevant")
     grade = Grade(passage_id="p", score=0.5, reason=word)
     library.cache.save_grades({EVERYWHERE: grade, f"grade-{number}": grade})

@@ -17,7 +17,8 @@ from crag.pipeline.libraries import close_interrupted_runs
 from crag.storage import in_flight
 from crag.storage.library import Library
 from crag.testing.fakes import ScriptedEvaluator
-from tests.support.library_makers import HashEmbedder, make_document
+from tests.support import library_makers
+from tests.support.library_makers import HashEmbedder
 from tests.support.small_library import WordEmbedder, fill
 
 EMBEDDER = HashEmbedder()
@@ -26,9 +27,8 @@ EMBEDDER = HashEmbedder()
 def filled(data: Path, name: str, *, days: float = 100) -> None:
     """A library of one document, added so many days ago."""
     added = (datetime.now(UTC) - timedelta(days=days)).isoformat()
-    document, file, chunks = make_document(name, added_at=added)
     with Library(data / "workspaces" / name, EMBEDDER) as library:
-        library.documents.add(document, file, chunks, EMBEDDER.embed([chunk.indexed_text for chunk in chunks]))
+        library_makers.fill(library, name, added_at=added)
 
 
 def test_every_library_is_purged_as_configured_and_only_then(tmp_path: Path) -> None:

@@ -1,19 +1,11 @@
-"""Files below a folder are opened without following a link, on systems that open names in a folder and on others."""
+"""Files below a folder are opened without following a link."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from crag.runtime import real_files
 from crag.runtime.real_files import RealFolder
-
-
-@pytest.fixture(params=[True, False], ids=["at the folder", "by names"], autouse=True)
-def ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param and not real_files._AT_PLACE:
-        pytest.skip("this system opens no names in a folder")
-    monkeypatch.setattr(real_files, "_AT_PLACE", request.param)
 
 
 @pytest.fixture

@@ -91,6 +91,7 @@ def test_strips_are_scored_in_their_text_by_an_evaluator_that_can(tmp_path: Path
         ({"llm": "openai", "llm_model": "gpt-4o-mini"}, "needs a key", "answer"),
         ({"evaluator": "llm"}, "none is set", "evaluate"),
         ({"web": "tavily"}, "Tavily needs a key", "search"),
+        ({"web": "gone"}, "There is no provider called 'gone' here", "search"),
     ],
 )
 def test_what_can_t_be_used_is_said_once_and_local_parts_do_its_work(ask, config, says, step) -> None:

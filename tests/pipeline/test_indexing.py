@@ -17,6 +17,7 @@ from crag.pipeline.embedding import embed_missing
 from crag.pipeline.indexing import Indexer
 from crag.runtime.fair_queue import FairQueue
 from crag.storage.library import Library
+from tests.support.eventually import eventually
 from tests.support.library_makers import HashEmbedder
 
 
@@ -167,7 +168,7 @@ def test_who_closes_the_events_ends_the_job(library: Library, server: Server) ->
     began = time.monotonic()
     events.close()  # type: ignore[attr-defined]
     assert time.monotonic() - began < 20 and library.documents.count() <= 40
-    assert not [each for each in threading.enumerate() if each.name in ("crag-embed", "crag-read")]
+    eventually(lambda: not {each.name for each in threading.enumerate()} & {"vectors-job", "crag-read"})
 
 
 def test_a_batch_grows_while_the_embedder_is_quick(library: Library, server: Server) -> None:

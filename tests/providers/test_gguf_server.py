@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+from pydantic import SecretStr
 
 from crag.core.errors import ModelFileError, UnreachableError
 from crag.core.types import Call
@@ -43,10 +45,6 @@ def server(endpoint: Endpoint) -> GgufServer:
 def chat(endpoint: Endpoint, calls: list[Call] | None = None) -> MeteredChat:
     meter = UsageTracker(Budget(seconds=600), listener=([] if calls is None else calls).append)
     return ChatModel(endpoint).metered(meter)
-
-
-def ended(process: subprocess.Popen[bytes]) -> bool:
-    return process.wait(SECONDS) is not None
 
 
 def test_its_process_has_an_address_of_this_machine_a_key_and_nothing_of_the_environment(server: GgufServer) -> None:
@@ -86,11 +84,17 @@ def test_a_crash_before_the_first_word_is_not_noticed(endpoint: Endpoint, server
     assert chat(endpoint).text(HELLO, max_tokens=3)
 
 
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="Linux tells how much memory a process takes")
 def test_without_a_call_for_a_while_the_memory_is_given_back(installed: None) -> None:
-    server = GgufServer(model_file(), Load(threads=1), idle=0.01)
-    with server.used():
-        process = server.place().result(SECONDS).process
-    assert ended(process)
+    server = GgufServer(model_file(), Load(threads=1, idle=1), key="k")
+    running = server.place().result(SECONDS)
+    pages = Path(f"/proc/{running.process.pid}/statm")
+    loaded, until = int(pages.read_text().split()[1]), time.monotonic() + SECONDS
+    while int(pages.read_text().split()[1]) > loaded * 0.8 and time.monotonic() < until:
+        time.sleep(0.1)
+    assert int(pages.read_text().split()[1]) <= loaded * 0.8
+    place = Endpoint(provider="openai-compatible", model="m", base_url=running.address, key=SecretStr("k"))
+    assert chat(place).text(HELLO, max_tokens=3), "and the next call loads it again"
     server.end()
 
 

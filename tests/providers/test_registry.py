@@ -228,20 +228,3 @@ def test_an_evaluator_that_fails_in_its_own_way_leaves_the_local_one_to_grade(
     )
     grades = list(engine.grade(QUESTION, ["a", "b"]))
     assert [grade.score for grade in grades] == [0.5, 0.5] and all("Mine" in grade.why for grade in grades)
-
-
-# A configuration that names what is not there
-
-
-@pytest.mark.parametrize(
-    ("config", "step"), [({"web": "gone"}, "search"), ({"evaluator": "gone"}, "evaluate"), ({"llm": "gone"}, "answer")]
-)
-def test_a_provider_that_is_not_there_is_told_and_local_parts_do_its_work(
-    tmp_path: Path, config: dict[str, str], step: str
-) -> None:
-    chosen = AppConfig.of(**config)
-    trace = asked(tmp_path, chosen)
-    assert trace.answer is not None and [failure.step for failure in trace.failures] == [step]
-    assert "There is no provider called 'gone' here" in trace.failures[0].cause
-    words = " ".join(each.detail for each in describe_plan(resolve_providers(chosen, Keys())))
-    assert "no provider called 'gone'" in words

@@ -9,7 +9,8 @@ import pytest
 from crag.core.types import Document
 from crag.storage.library import Library
 from crag.storage.postgres import Server, server_at
-from tests.support.library_makers import HashEmbedder, make_document
+from tests.support import library_makers
+from tests.support.library_makers import HashEmbedder
 
 OpenLibrary = Callable[..., Library]
 ON_A_SERVER = pytest.param("postgresql", marks=pytest.mark.slow)
@@ -66,12 +67,6 @@ def library(open_library: OpenLibrary) -> Library:
 
 
 @pytest.fixture
-def fill(embedder: HashEmbedder) -> Callable[..., Document]:
+def fill() -> Callable[..., Document]:
     """fill(library, label, …): adds a made document and returns it."""
-
-    def add(library: Library, label: str, chunks: int = 4, **options: object) -> Document:
-        document, data, made = make_document(label, chunks, **options)  # type: ignore[arg-type]
-        library.documents.add(document, data, made, embedder.embed([chunk.indexed_text for chunk in made]))
-        return document
-
-    return add
+    return library_makers.fill

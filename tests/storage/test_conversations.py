@@ -5,26 +5,14 @@ from collections.abc import Callable
 import pytest
 
 from crag.core.errors import InputError, NotFoundError
-from crag.core.events import RunStarted
-from crag.core.trace import Trace
 from crag.storage.library import Library
-from tests.support.library_makers import of_the_version_before
+from tests.support.library_makers import save_run
 
 OpenLibrary = Callable[..., Library]
 
 
 def save(library: Library, run: str, conversation: str = "", question: str = "why?", via: str = "app") -> None:
-    started = RunStarted(
-        run_id=run,
-        question=question,
-        strategy="balanced",
-        settings={},
-        workspace="default",
-        started_at="2026-01-01T00:00:00+00:00",
-        conversation=conversation,
-        via=via,
-    )
-    library.runs.save(Trace.from_events([started]), [started])
+    save_run(library, run, question, conversation=conversation, via=via)
 
 
 def pointers(library: Library) -> dict[str, str]:
@@ -110,18 +98,3 @@ def test_a_conversation_goes_with_its_last_run_and_comes_back_with_it(library: L
     assert titles(library) == []
     library.runs.restore(gone)
     assert titles(library) == ["one"] and library.conversations.runs(one) == ["b"]
-
-
-def test_a_library_of_the_version_before_is_brought_up_to_date(
-    library: Library, open_library: OpenLibrary, fill: Callable[..., object]
-) -> None:
-    fill(library, "alpha")
-    save(library, "a")
-    of_the_version_before(library)
-    library.close()
-    again = open_library()
-    assert titles(again) == ["why?"] and pointers(again) == {"a": ""}
-    one = again.conversations.create("one")
-    save(again, "b", one)
-    assert pointers(open_library()) == {"a": "", "b": one}
-    assert again.search("alpha", 3) and not again.verify()

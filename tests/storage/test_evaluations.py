@@ -6,7 +6,6 @@ import pytest
 from sqlalchemy import update
 
 from crag.core.errors import NotFoundError, StorageError
-from crag.core.events import RunStarted
 from crag.core.trace import Trace
 from crag.core.types import Document
 from crag.storage.evaluations import EvaluationRecord, Evaluations, StoredSet
@@ -14,7 +13,7 @@ from crag.storage.library import Library
 from crag.storage.runs import Unreadable
 from crag.storage.store import count
 from crag.storage.tables import results, runs
-from tests.support.library_makers import change
+from tests.support.library_makers import change, save_run
 
 Fill = Callable[..., Document]
 
@@ -25,16 +24,6 @@ def add_set(library: Library, id: str = "s1", name: str = "first.csv") -> None:
 
 def begin(library: Library, set_id: str = "s1", key: str = "k", *, restart: bool = False) -> EvaluationRecord:
     return library.evaluations.begin(set_id, "balanced", settings="{}", parts="local parts", key=key, restart=restart)
-
-
-def save_run(library: Library, run_id: str, question: str = "why?", via: str = "") -> None:
-    trace = Trace(
-        run_id=run_id, question=question, strategy="balanced", started_at="2026-01-01", finished=True, via=via
-    )
-    started = RunStarted(
-        run_id=run_id, question=question, strategy="balanced", settings={}, workspace="default", started_at="2026-01-01"
-    )
-    library.runs.save(trace, [started])
 
 
 # Sets

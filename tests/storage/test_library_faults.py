@@ -16,7 +16,7 @@ from crag.index.chunk_index import ChunkIndex, Contents
 from crag.storage.library import Library
 from crag.storage.sqlite import translate_errors
 from crag.storage.tables import documents
-from tests.support.library_makers import HashEmbedder, change, make_document
+from tests.support.library_makers import HashEmbedder, change
 
 Fill = Callable[..., Document]
 pytestmark = pytest.mark.files
@@ -62,15 +62,14 @@ def test_a_read_only_folder(library: Library, fill: Fill, tmp_path: Path) -> Non
         Library(locked / "library", HashEmbedder())
 
 
-def test_a_full_disk_keeps_what_is_stored(library: Library, fill: Fill, embedder: HashEmbedder) -> None:
+def test_a_full_disk_keeps_what_is_stored(library: Library, fill: Fill) -> None:
     kept = fill(library, "alpha")
     # A page limit on every connection of the pool stands in for a full disk: SQLite fails in the same place.
     with library._database.read() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
         connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 10}")
-    document, data, chunks = make_document("beta")
     with pytest.raises(StorageError, match="no room left"):
-        library.documents.add(document, data + bytes(500_000), chunks, embedder.embed([chunk.text for chunk in chunks]))
+        fill(library, "beta", more=bytes(500_000))
     assert library.documents.all() == [kept]
     assert library.search("alpha", 3)
     library.verify()

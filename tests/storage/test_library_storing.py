@@ -9,6 +9,7 @@ import pytest
 from crag.core.errors import EmptyLibraryError, InputError, ModelMismatchError, NotFoundError, QuestionError
 from crag.core.protocols import SearchQuery
 from crag.core.types import Document
+from crag.storage.documents import NewDocument
 from crag.storage.library import Library
 from crag.storage.store import count
 from crag.storage.tables import metadata
@@ -90,12 +91,8 @@ def test_deleting_leaves_no_word_of_a_document_in_the_files(library: Library, fi
 
 
 @pytest.mark.files
-def test_deleting_gives_the_space_back(library: Library, embedder: HashEmbedder) -> None:
-    document, data, chunks = make_document("alpha")
-    library.documents.add(
-        document, data + bytes(3_000_000), chunks, embedder.embed([chunk.indexed_text for chunk in chunks])
-    )
-    library.documents.delete(document.id)
+def test_deleting_gives_the_space_back(library: Library, fill: Fill) -> None:
+    library.documents.delete(fill(library, "alpha", more=bytes(3_000_000)).id)
     library.close()
     assert (library.folder / "library.db").stat().st_size < 500_000
 
@@ -182,10 +179,9 @@ def put(library, label, *texts, instead_of=""):
     document, data, chunks = make_document(label, texts=texts)
     document = replace(document, earlier=(instead_of,) if instead_of else ())
     vectors = HashEmbedder().embed([chunk.indexed_text for chunk in chunks])
-    if instead_of:
-        return document, library.documents.replace(instead_of, document, data, chunks, vectors)
-    library.documents.add(document, data, chunks, vectors)
-    return document, None
+    new = NewDocument(document=document, data=data, chunks=chunks, vectors=vectors, instead_of=instead_of)
+    [lost] = library.documents.store([new])
+    return document, lost
 
 
 def test_fields_go_over_and_labels_of_what_is_said_again(library) -> None:

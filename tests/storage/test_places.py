@@ -19,7 +19,7 @@ from crag.storage.library import Library
 from crag.storage.places import DataFolder, ServerLibraries, StorageUse
 from crag.storage.postgres import Server
 from crag.storage.private import PrivateLibraries, name_of
-from tests.support.library_makers import HashEmbedder, make_document, on_disk
+from tests.support.library_makers import HashEmbedder, on_disk
 
 Fill = Callable[..., Document]
 OpenLibrary = Callable[..., Library]
@@ -122,7 +122,7 @@ def test_a_library_takes_no_more_than_it_may_and_deleting_makes_room(
     open_library: OpenLibrary,
     libraries: DataFolder | ServerLibraries,
     server: Server | None,
-    embedder: HashEmbedder,
+    fill: Fill,
     tmp_path: Path,
 ) -> None:
     config = AppConfig.of(data=tmp_path, all_mb=3)
@@ -130,11 +130,8 @@ def test_a_library_takes_no_more_than_it_may_and_deleting_makes_room(
     library = open_library(may_grow=partial(room.check_growth, "library"))
 
     def add(label: str) -> Document:
-        document, data, made = make_document(label)
         # A server would press anything more regular together.
-        data += random.Random(label).randbytes(100_000)
-        library.documents.add(document, data, made, embedder.embed([chunk.text for chunk in made]))
-        return document
+        return fill(library, label, more=random.Random(label).randbytes(100_000))
 
     stored = []
     with pytest.raises(RoomError, match="may hold 3 MB") as raised:
@@ -142,7 +139,7 @@ def test_a_library_takes_no_more_than_it_may_and_deleting_makes_room(
             stored.append(add(f"doc{number}"))
     assert "CRAG_ALL_MB" in raised.value.remedy
     assert 2 < len(stored) <= 30 and library.documents.all() == stored
-    assert libraries.stored_in(libraries.key("library")).bytes <= 4 * 1024**2
+    assert libraries.size("library") <= 4 * 1024**2
     with pytest.raises(RoomError):
         library.evaluations.save_set("s", "set", "CSV", 1, 0, "x" * 3 * 1024**2)
     for document in stored:

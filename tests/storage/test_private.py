@@ -8,27 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from crag.core import events as ev
-from crag.core.trace import Trace
 from crag.storage.library import Library
 from crag.storage.private import PrivateLibraries, name_of
-from tests.support.library_makers import HashEmbedder, make_document, on_disk
+from tests.support.library_makers import HashEmbedder, fill, on_disk, save_run
 
 EARLIER = "0123456789abcdef0123456789abcdef"
 
 
-def run(workspace: str) -> list[ev.Event]:
-    started = ev.RunStarted(
-        run_id="r1", question="Why?", strategy="balanced", settings={}, workspace=workspace, started_at="2026-01-01"
-    )
-    return [started, ev.RunFinished(at=1.0)]
-
-
-def fill(folder: Path, events: list[ev.Event]) -> None:
+def stored(folder: Path) -> None:
     with Library(folder, HashEmbedder()) as library:
-        document, data, chunks = make_document("alpha")
-        library.documents.add(document, data, chunks, HashEmbedder().embed([chunk.text for chunk in chunks]))
-        library.runs.save(Trace.from_events(events), events)
+        fill(library, "alpha")
+        save_run(library, "r1")
 
 
 def test_a_key_is_known_here_and_nowhere_else(tmp_path: Path) -> None:
@@ -54,7 +44,7 @@ def test_a_broken_library_keeps_nobody_from_starting(tmp_path: Path) -> None:
     broken.mkdir(parents=True)
     (broken / "library.db").write_bytes(b"no database at all" * 100)
     whole = tmp_path / "workspaces" / name_of(EARLIER)
-    fill(whole, run(name_of(EARLIER)))
+    stored(whole)
     whole.chmod(0o755)
     PrivateLibraries(tmp_path).settle()
     assert (broken / "library.db").read_bytes() == b"no database at all" * 100
@@ -63,7 +53,7 @@ def test_a_broken_library_keeps_nobody_from_starting(tmp_path: Path) -> None:
 
 def test_a_library_with_a_run_is_not_empty(tmp_path: Path) -> None:
     with Library(tmp_path / "workspaces" / name_of("runs"), HashEmbedder()) as library:
-        library.runs.save(Trace.from_events(run("p")), run("p"))
+        save_run(library, "r1")
     assert PrivateLibraries(tmp_path).forgotten(days=-1) == []
 
 
@@ -93,7 +83,7 @@ def test_others_on_the_machine_can_read_nothing(tmp_path: Path) -> None:
     mask = os.umask(0o000)
     try:
         PrivateLibraries(data).issue()
-        fill(data / "workspaces" / "default", run("default"))
+        stored(data / "workspaces" / "default")
         with Library(data / "workspaces" / "default", HashEmbedder()) as library:
             library.search("alpha", 1)
             made = {place: place.stat().st_mode for place in (data, *data.rglob("*"))}

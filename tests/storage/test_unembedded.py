@@ -105,10 +105,13 @@ def test_re_indexing_purging_and_replacing_take_documents_without_vectors(
     library.purges.purge(Conditions(where=filter_of("confidence > 0")))
     assert not library.unembedded.count()
     library.purges.undo(document.id)
-    assert not library.unembedded.count() and not library.verify()
+    assert [*library.unembedded.standing()] == [document.id] and not library.verify()
+    _embed(library, embedder)
     _store(library, "beta")
     new, data, chunks = make_document("gamma")
-    library.documents.replace(make_document("beta")[0].id, new, data, chunks)
+    library.documents.store(
+        [NewDocument(document=new, data=data, chunks=chunks, instead_of=make_document("beta")[0].id)]
+    )
     assert [*library.unembedded.standing()] == [new.id] and "beta.pdf" not in _sources(library, "beta")
     library.reindex()
     assert not library.unembedded.count() and _sources(library, "gamma", "dense") == {"alpha.pdf", "gamma.pdf"}

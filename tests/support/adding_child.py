@@ -12,7 +12,7 @@ from crag.core.filters import filter_of
 from crag.core.purging import Conditions
 from crag.storage.library import Library
 from crag.storage.postgres import server_at
-from tests.support.library_makers import HashEmbedder, index_at, make_document
+from tests.support.library_makers import HashEmbedder, fill, index_at
 
 
 def say(word: str, id: str) -> None:
@@ -21,13 +21,10 @@ def say(word: str, id: str) -> None:
 
 
 def main(folder: str, prefix: str, url: str, uri: str) -> None:
-    embedder = HashEmbedder()
     own: list[str] = []
-    with Library(Path(folder), embedder, server=server_at(url), open_index=index_at(uri)) as library:
+    with Library(Path(folder), HashEmbedder(), server=server_at(url), open_index=index_at(uri)) as library:
         for number in itertools.count():
-            document, data, chunks = make_document(f"{prefix}n{number}", chunks=40)
-            data += bytes(200_000)
-            library.documents.add(document, data, chunks, embedder.embed([chunk.indexed_text for chunk in chunks]))
+            document = fill(library, f"{prefix}n{number}", 40, more=bytes(200_000))
             say("added", document.id)
             own.append(document.id)
             if number % 3 == 1:

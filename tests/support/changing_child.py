@@ -13,7 +13,7 @@ from pathlib import Path
 from crag.core.errors import EmptyLibraryError, NotFoundError
 from crag.storage.library import Library
 from crag.storage.postgres import server_at
-from tests.support.library_makers import HashEmbedder, index_at, make_document
+from tests.support.library_makers import HashEmbedder, fill, index_at
 
 KEPT = 6
 """Documents that stay, at least; of more, one is deleted in each step."""
@@ -25,8 +25,7 @@ def say(line: str) -> None:
 
 
 def step(library: Library, label: str, chance: random.Random) -> None:
-    document, data, chunks = make_document(label, chunks=8)
-    library.documents.add(document, data, chunks, library.embedder.embed([chunk.indexed_text for chunk in chunks]))
+    document = fill(library, label, 8)
     found = {each.chunk.document_id for each in library.search(label, 8)}
     stored = library.documents.all()
     # Unless the other process has deleted it meanwhile.

@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
 from crag.runtime.connection import MAX_REPLY
+from tests.support.model_server import completion
 from tests.support.web_server import running
 
 Part = Literal["grade", "support", "select", "rewrite", "search", "fetch", "answer"]
@@ -116,7 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
         part = next(part for begins, part in _PROMPTS.items() if told.startswith(begins))
         if body.get("stream"):
             return self._served(part, b"", "text/event-stream")
-        return self._served(part, json.dumps(_completion(_REPLIES[part])).encode())
+        return self._served(part, json.dumps(completion("m", _REPLIES[part])).encode())
 
     def _results(self) -> dict[str, Any]:
         rows = [
@@ -167,7 +168,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _useless(self, part: Part, streams: bool) -> None:
         if streams:
             return self._streamed([_piece("", "stop"), _END], whole=True)
-        reply = {"results": self._told()} if part == "search" else _completion(_USELESS)
+        reply = {"results": self._told()} if part == "search" else completion("m", _USELESS)
         return self._sent(json.dumps(reply).encode(), "application/json")
 
     def _sent(self, data: bytes, kind: str, status: int = 200, *, cut: bool = False, packed: bool = False) -> None:
@@ -212,13 +213,7 @@ def _bomb() -> bytes:
     return gzip.compress(b" " * (4 * MAX_REPLY))
 
 
-_USAGE = {"prompt_tokens": 30, "completion_tokens": 10, "total_tokens": 40}
 _END = b"data: [DONE]\n\n"
-
-
-def _completion(text: str) -> dict[str, Any]:
-    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
-    return {"id": "1", "object": "chat.completion", "model": "m", "choices": [choice], "usage": _USAGE}
 
 
 def _piece(text: str, end: str | None = None) -> bytes:

@@ -13,16 +13,14 @@ from pathlib import Path
 from crag.core.errors import IndexUnavailableError, StorageError
 from crag.core.protocols import SearchQuery
 from crag.storage.library import Library
-from tests.support.library_makers import HashEmbedder, make_document
+from tests.support import library_makers
+from tests.support.library_makers import HashEmbedder
 
 EMBEDDER = HashEmbedder()
 
 
 def fill(library: Library, number: int) -> str:
-    document, data, chunks = make_document(f"doc{number}", 40)
-    vectors = EMBEDDER.embed([chunk.text for chunk in chunks])
-    library.documents.add(document, data + os.urandom(200_000), chunks, vectors)
-    return document.id
+    return library_makers.fill(library, f"doc{number}", 40, more=os.urandom(200_000)).id
 
 
 def found_in(library: Library) -> int:

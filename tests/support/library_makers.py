@@ -4,16 +4,18 @@ import hashlib
 import re
 import zlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Update
 
+from crag.core.events import RunFinished, RunStarted
 from crag.core.tables import Cell, Row, Table
+from crag.core.trace import Trace
 from crag.core.types import Chunk, Document, LineBox, Rect
 from crag.storage.index_sync import OpenIndex
 from crag.storage.library import Library
-from crag.storage.tables import conversations, reasons, runs, unembedded
 
 WORDS = (
     "harbour ledger copper willow orbit granite saffron lantern meadow turbine glacier anthem "
@@ -101,6 +103,20 @@ def make_document(
     return document, data, made
 
 
+def fill(library: Library, label: str, chunks: int = 4, *, more: bytes = b"", **options: Any) -> Document:
+    """Add a made document, with `more` bytes at the end of its file, and return it."""
+    document, data, made = make_document(label, chunks, **options)
+    library.documents.add(document, data + more, made, library.embedder.embed([chunk.indexed_text for chunk in made]))
+    return document
+
+
+def save_run(library: Library, id: str, question: str = "why?", **started: Any) -> None:
+    """Store a run that began and ended, and did nothing in between. `started`: more fields of `RunStarted`."""
+    given = {"strategy": "balanced", "settings": {}, "workspace": "w", "started_at": "2026-01-01T00:00:00+00:00"}
+    events = [RunStarted(run_id=id, question=question, **{**given, **started}), RunFinished(at=1.0)]
+    library.runs.save(Trace.from_events(events), events)
+
+
 def index_at(uri: str) -> OpenIndex | None:
     """What opens a library's index in the Milvus of that address; without one, None, which stands for the embedded."""
     if not uri:
@@ -120,20 +136,3 @@ def change(library: Library, statement: Update) -> None:
     """What no part of the library does: values that another program, or another time, left there."""
     with library._database.write() as connection:
         connection.execute(statement)
-
-
-def of_the_version_before(library: Library) -> None:
-    """Bring the tables of a library to the version before conversations were stored."""
-    with library._database.write() as connection:
-        on_server = connection.dialect.name == "postgresql"
-        schema = "w_library." if on_server else ""
-        for index in runs.indexes:
-            if index.name == "runs_of_conversation":
-                index.drop(connection)
-        connection.exec_driver_sql(f"ALTER TABLE {schema}runs DROP COLUMN conversation")
-        connection.exec_driver_sql(f"UPDATE {schema}alembic_version SET version_num = '9'")
-        conversations.drop(connection)
-        reasons.drop(connection)
-        unembedded.drop(connection)
-        if not on_server:
-            connection.exec_driver_sql("PRAGMA user_version = 9")

@@ -107,7 +107,7 @@ class _Handler(BaseHTTPRequestHandler):
         text = {"garbage": "I would rather not.", "repaired": GRADE if asked > 1 else "score: high"}.get(
             model, self.server.reply
         )
-        return self._json(_completion(model, text))
+        return self._json(completion(model, text))
 
     def _streamed(self, model: str) -> None:
         self.send_response(200)
@@ -181,7 +181,7 @@ def _embedded(model: str, texts: list[str], dimension: int) -> dict[str, Any]:
     return {"object": "list", "data": shown, "model": model, "usage": {"prompt_tokens": 7, "total_tokens": 7}}
 
 
-def _completion(model: str, text: str) -> dict[str, Any]:
+def completion(model: str, text: str) -> dict[str, Any]:
     message = {"role": "assistant", "content": text}
     usage = {"prompt_tokens": 30, "completion_tokens": 10, "total_tokens": 40}
     choice = {"index": 0, "finish_reason": "stop", "message": message}

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
-
 import streamlit as st
 
-from crag.admin.roles import Actor, Principal, Role
+from crag.admin.people import Person
+from crag.admin.roles import Actor, Role
 from crag.admin.workspaces import Shared, Workspace, own_name
 from crag.core.errors import AccessError
 from crag.engine import Engine
+from crag.storage.places import WORKSPACE_NAME
 from ui.access import signed_in, workspaces
 from ui.access.signed_in import RunningProgram
 from ui.access.visitor import Entered, Visitor, state
 
 WORKSPACE, LINK = "ws", "link"
 """What the address says: the workspace that is shown, and the link by which somebody reads."""
-_NAME = re.compile(r"[a-z0-9-]{1,64}")
 _REFUSED = "You have no access to the workspace in this address. This is your own workspace."
 _SHUT = "You no longer have access to that workspace. This is your own workspace."
 
@@ -103,7 +102,7 @@ def _by_link(engine: Engine) -> Entered | None:
     return Entered(workspace=workspaces.switch_to(link.workspace), visitor=visitor, actor=Actor(name=name), link=link)
 
 
-def _of_person(engine: Engine, person: Principal) -> Entered:
+def _of_person(engine: Engine, person: Person) -> Entered:
     here = state()
     if here.person != person.id:
         if here.person:  # somebody else's session before, in the same tab
@@ -122,7 +121,7 @@ def _of_person(engine: Engine, person: Principal) -> Entered:
     name = wanted[0] if len(wanted) == 1 else held or own
     found, refused = _chosen(engine, name, choices, administers), ""
     if found is None:
-        known = name if _NAME.fullmatch(name) else ""
+        known = name if WORKSPACE_NAME.fullmatch(name) else ""
         engine.teams.audit.note("refused", called, workspace=known, what="a workspace in the address", refused=True)
         found, refused = _chosen(engine, own, choices, administers), _SHUT if name == held else _REFUSED
         for gone in list(st.query_params):
@@ -149,7 +148,7 @@ def _chosen(engine: Engine, name: str, choices: tuple[Shared, ...], administers:
     for each in choices:
         if each.workspace.name == name:
             return each.workspace, each.role
-    if administers and _NAME.fullmatch(name) and engine.private_libraries.holds(name):
+    if administers and WORKSPACE_NAME.fullmatch(name) and engine.private_libraries.holds(name):
         space = Workspace(name=name, title=f"Library {name}"[:60], owner="", made_at="", used_at="")
         return space, "admin"
     return None

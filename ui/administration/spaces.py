@@ -70,7 +70,7 @@ def _rows() -> list[_Row]:
     known = {each.name: each for each in engine.teams.spaces.all()}
     people = {each.id: each.called for each in engine.teams.people.all()}
     root, many = engine.private_libraries.libraries, engine.teams.spaces.member_counts()
-    sizes = {name: root.stored_in(root.key(name)).bytes for name in root.names()}
+    sizes = {name: root.size(name) for name in root.names()}
     return [
         _Row(
             name=name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from crag.core.events import events_to_jsonl
@@ -10,7 +10,6 @@ from crag.core.trace import Trace
 from crag.export import markdown
 from crag.export.html import marks, pages
 from crag.export.html.page_pictures import pictures
-from crag.storage.runs import Unreadable
 from ui.app.program import prices_in_use, program
 from ui.app.session import Session
 from ui.components import downloads
@@ -50,22 +49,15 @@ def _conversation(session: Session, turns: Sequence[str]) -> None:
     """The files are made outside of the script, where no session is."""
 
     def page() -> str:
-        shown = (_turn(session, trace) for trace in _traces(session, turns))
+        shown = (_turn(session, trace) for trace in session.library.runs.readable(turns))
         return pages.conversation(shown, len(turns), prices_in_use())
 
     def text() -> str:
-        return markdown.conversation(_traces(session, turns))
+        return markdown.conversation(session.library.runs.readable(turns))
 
     label, name = f"The conversation ({len(turns)} turns)", "crag-conversation"
     downloads.file(f"{label}, one HTML page", page, f"{name}.html", "text/html", key="export-talk-html")
     downloads.file(f"{label}, Markdown", text, f"{name}.md", _MARKDOWN, key="export-talk-markdown")
-
-
-def _traces(session: Session, turns: Sequence[str]) -> Iterator[Trace]:
-    """The records of these runs that have ended and can be read, in order, read as they are needed."""
-    for trace in session.library.runs.traces(turns):
-        if not isinstance(trace, Unreadable):
-            yield trace
 
 
 def _turn(session: Session, trace: Trace) -> pages.Turn:

@@ -14,21 +14,20 @@ from filelock import FileLock
 from crag.admin import backups
 from crag.core.errors import InputError, NotFoundError, StorageError
 from crag.storage.library import Library
-from crag.storage.private import PrivateLibraries
+from crag.storage.private import PrivateLibraries, name_of
 from tests.support.backup_world import World
-from tests.support.library_makers import HashEmbedder
-from tests.support.many_rows import fill
+from tests.support.library_makers import HashEmbedder, fill
 
 
 def test_everything_comes_back(world: World, tmp_path: Path) -> None:
-    made, place = world.filled(), str(tmp_path / "other")
-    before = world.stored()
-    assert before["default"]["meta"] and before["team_people"] and before["keys.secret"]  # type: ignore[index]
+    key, place = world.filled(), str(tmp_path / "other")
+    before, names = world.stored(), ["default", name_of(key)]
+    assert all(before[name] for name in (*names, "teams.db", "keys.secret", "settings.json"))
     backup, manifest = world.made()
-    assert list(manifest.libraries) == sorted(made.names) and manifest.left_out == {}
-    assert world.restore(backup, place) == (sorted(made.names), None)
+    assert list(manifest.libraries) == names and manifest.left_out == {}
+    assert world.restore(backup, place) == (names, None)
     assert world.stored(place) == before == world.stored()
-    assert PrivateLibraries(tmp_path / "other").known(made.key), "its address goes on working"
+    assert PrivateLibraries(tmp_path / "other").known(key), "its address goes on working"
     with Library(tmp_path / "other" / "workspaces" / "default", HashEmbedder()) as library:
         assert library.search("alpha of default", 1)[0].chunk.source == "alpha of default.pdf"
         assert not library.verify()

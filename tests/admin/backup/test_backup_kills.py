@@ -21,8 +21,7 @@ from crag.storage.private import PrivateLibraries
 from tests.support import local_models
 from tests.support.backup_world import World
 from tests.support.kills import ROOT, work_until_killed
-from tests.support.library_makers import HashEmbedder
-from tests.support.many_rows import fill
+from tests.support.library_makers import HashEmbedder, fill
 from tests.support.shell import environment
 from tests.support.sizes import sized
 

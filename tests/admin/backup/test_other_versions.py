@@ -18,10 +18,8 @@ from crag.engine import Engine
 from crag.storage.library import Library
 from crag.storage.private import PrivateLibraries, name_of
 from tests.support import local_models
-from tests.support.backup_world import World
 from tests.support.kills import ROOT
-from tests.support.library_makers import HashEmbedder, of_the_version_before
-from tests.support.many_rows import fill, many
+from tests.support.library_makers import HashEmbedder, fill
 
 
 def engine_on(data: Path) -> Engine:
@@ -33,12 +31,11 @@ NEWER = "alembic_version SET version_num = 99"
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data folder of this version: a library with rows of every kind, and a private one."""
+    """A data folder of this version: a library, and a private one."""
     data = tmp_path / "data"
     private = PrivateLibraries(data)
     for name in ("default", name_of(private.issue())):
         with Library(data / "workspaces" / name, HashEmbedder()) as library:
-            many(library)
             fill(library, "more")
     return data
 
@@ -60,19 +57,6 @@ def test_an_earlier_program_leaves_a_newer_folder_as_it_is(data: Path) -> None:
                 use()
             assert isinstance(raised.value, StorageError)
     assert {path: path.read_bytes() for path in data.rglob("*.db")} == before
-
-
-def test_a_backup_of_the_version_before_is_restored_and_brought_up_to_date(tmp_path: Path) -> None:
-    world = World(tmp_path)
-    with Library(world.data() / "workspaces" / "default", HashEmbedder()) as library:
-        many(library)
-        document = fill(library, "more")
-        of_the_version_before(library)
-    world.restore(world.backup(), str(tmp_path / "other"))
-    with Library(tmp_path / "other" / "workspaces" / "default", HashEmbedder()) as restored:
-        assert restored.documents.get(document.id) == document and restored.conversations.latest()
-        restored.conversations.create("new")
-        assert not restored.verify()
 
 
 # The page on backups: its commands, word for word and in their order, in a clean directory

@@ -20,11 +20,8 @@ from crag.core.ingesting import DocumentAdded, DocumentFailed
 from crag.core.protocols import RunRequest
 from crag.core.types import Call
 from crag.engine import Engine
-from crag.storage.database import Database
 from crag.storage.places import DataFolder, StorageUse
-from crag.storage.postgres import Server
 from tests.admin.limits.conftest import StillClock
-from tests.support.earlier_teams import of_the_version_before
 from tests.support.model_server import KEY, serving
 
 QUESTION = "How long did hiring take in 2019?"
@@ -129,19 +126,3 @@ def test_without_a_store_that_can_be_written_a_process_counts_for_itself(
         assert spending.known() == 1.0
     spending.add(0.5)
     assert spending.today() == Spending(open_store(tmp_path)).today() == 1.5
-
-
-@pytest.fixture
-def teams(tmp_path: Path, url: str) -> Callable[[], Database]:
-    server = Server(url) if url else None
-    return lambda: open_store(tmp_path, server)
-
-
-def test_a_store_of_the_version_before_keeps_the_dollars_of_the_day(
-    teams: Callable[[], Database], clock: StillClock
-) -> None:
-    of_the_version_before(teams(), "2026-11-23", 3.5)
-    spending = Spending(teams(), clock)
-    assert spending.today() == 3.5
-    spending.add(0.25)
-    assert Spending(teams(), clock).today() == 3.75

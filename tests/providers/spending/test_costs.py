@@ -103,23 +103,6 @@ def test_a_day_s_sums_cost_what_its_calls_did(model: str) -> None:
     assert of_day(day, PRICES) == sum_calls(calls, PRICES)
 
 
-def test_a_day_s_searches_cost_by_the_call() -> None:
-    calls = [call("search", model="", provider="tavily"), call("search", model="", provider="tavily", error="x")]
-    day = DaySpending(
-        day="2026-01-01",
-        provider="tavily",
-        model="",
-        calls=2,
-        failed=1,
-        uncounted=0,
-        seconds=1.0,
-        input_tokens=0,
-        output_tokens=0,
-    )
-    assert of_day(day, PRICES) == sum_calls(calls, PRICES)
-    assert of_day(day, PRICES).dollars == 0.01
-
-
 # Plain RAG
 
 
