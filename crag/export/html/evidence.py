@@ -233,20 +233,18 @@ def _local(grade: Grade | None) -> Html:
 
 
 def score(grade: Grade | None, view: View, *, waiting: bool) -> Html:
-    """A bar against both thresholds, and the score with its verdict in words."""
+    """The score with its verdict in words, over a bar against both thresholds."""
     lines = h.fragment(h.b("low", style=f"left:{view.lower:.2%}"), h.b(style=f"left:{view.upper:.2%}"))
-    against = f"lower threshold {view.lower:.2f}, upper {view.upper:.2f}"
-    if grade is None:
-        note = "waiting…" if waiting else "not graded"
-        return h.fragment(h.span("bar")[lines], h.span("verdict none")[note])
-    if grade.score is None:
-        return h.fragment(h.span("bar")[lines], h.span("verdict none")["? grade failed"])
+    if grade is None or grade.score is None:
+        note = "? grade failed" if grade else "waiting…" if waiting else "not graded"
+        return h.span[h.span("verdict none")[note], h.span("bar")[lines]]
     said = verdict(grade.score, upper=view.upper, lower=view.lower)
     name, shown = said.lower(), format_score(grade.score, view.upper, view.lower)
-    return h.fragment(
-        h.span("bar", title=f"score {shown}, {against}")[h.i(name, style=f"width:{grade.score:.1%}"), lines],
+    hover = f"score {shown}, lower threshold {view.lower:.2f}, upper {view.upper:.2f}"
+    return h.span[
         h.span(f"verdict {name}", title=said)[h.span("num")[shown], f"{words.ICONS[said]} {FITS[said]}"],
-    )
+        h.span("bar", title=hover)[h.i(name, style=f"width:{grade.score:.1%}"), lines],
+    ]
 
 
 def _facts(grade: Grade | None, strips: Sequence[Strip], view: View) -> Html:
