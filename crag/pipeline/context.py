@@ -150,7 +150,7 @@ class State(TypedDict, total=False):
     """What the steps hand on. `round` counts retrievals from 0; `query` is what the library is asked next.
 
     `history` are the exchanges before the question, oldest first, and `standalone` what a person wants asked in its
-    place; `question` is the one in effect.
+    place; `read` is either as it is read, and `question` the one in effect.
 
     `retrieved` is what the last retrieval brought, `rounds` are those whose action is known, and `acted` the chunks
     that are acted on; `grades` has theirs. `whole`: the answer, where the question is about a whole document.
@@ -159,6 +159,7 @@ class State(TypedDict, total=False):
     question: str
     history: tuple[Exchange, ...]
     standalone: str
+    read: Standalone
     query: str
     round: int
     tried: tuple[str, ...]

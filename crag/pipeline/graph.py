@@ -22,7 +22,7 @@ from typing import Literal
 
 from crag.core import events as ev
 from crag.core.policy import loops, refines, searches_web, uses_documents
-from crag.core.types import Action, Exchange, Step
+from crag.core.types import Action, Exchange, Standalone, Step
 from crag.pipeline import steps
 from crag.pipeline.context import RunContext, State
 
@@ -58,11 +58,9 @@ NODES: dict[Node, tuple[Step, Work]] = {
 """Each node with the step it shows as on screen."""
 
 
-def at_first(state: State, parts: RunContext) -> Node:
-    if state["history"] or state["standalone"]:
-        return "contextualize"
-    asked = state["question"]
-    return "contextualize" if parts.read(asked).question != asked else "retrieve"
+def at_first(state: State) -> Node:
+    follows = state["history"] or state["standalone"]
+    return "contextualize" if follows or state["read"].question != state["question"] else "retrieve"
 
 
 def after_retrieve(state: State, parts: RunContext) -> Node:
@@ -126,7 +124,9 @@ def _action(state: State) -> Action | None:
 
 def _run_nodes(state: State, parts: RunContext) -> None:
     """One node after another to the end, each with the state that those before it left."""
-    node = at_first(state, parts)
+    worded = state["standalone"]
+    state["read"] = Standalone(question=worded) if worded else parts.read(state["question"])
+    node = at_first(state)
     while node != "end":
         step, work = NODES[node]
         changes: State = {}

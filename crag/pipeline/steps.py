@@ -22,7 +22,6 @@ from crag.core.types import (
     Passage,
     RetrievedChunk,
     SetGrade,
-    Standalone,
     Strip,
     WebPage,
 )
@@ -47,9 +46,8 @@ def contextualize(state: State, parts: RunContext) -> State:
 
     What a person worded is neither.
     """
-    asked, history, worded = state["question"], state["history"], state["standalone"]
-    read = Standalone(question=worded) if worded else parts.read(asked)
-    if worded:
+    asked, history, read = state["question"], state["history"], state["read"]
+    if state["standalone"]:
         made, by = read, "person"
     elif history:
         assert parts.contextualizer is not None
