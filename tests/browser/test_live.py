@@ -192,7 +192,7 @@ def test_nothing_of_the_run_before_stands_beside_the_one_under_way(page, served)
         page.get_by_text(HELD).wait_for()
         fresh(page)
         served.gate.unlink()
-        page.get_by_role("button", name="Export").wait_for()
+        page.get_by_role("button", name="Share", exact=True).wait_for()
         settled(page)
         if number == 0:
             page.get_by_role("slider").first.press("End")

@@ -31,7 +31,8 @@ def page(open_page, answered):
 
 
 def test_a_run_is_presented_with_the_arrow_keys_and_left_with_escape(page):
-    page.get_by_role("button", name="Present", exact=True).click()
+    page.get_by_role("button", name="Share", exact=True).click()
+    page.get_by_role("button", name="Present it full screen").click()
     page.locator(".slideshow[data-started]").wait_for()
     settled(page)
     expect(heading(page)).to_have_text("A question to the documents.")

@@ -46,9 +46,9 @@ _LEGEND = (
 
 def button(session: Session, trace: Trace) -> None:
     """The button that opens the dialog; a click on a chunk's score opens it too."""
-    pressed = st.button("Why…", key="why", help="What the score of a chunk rests on.")
+    pressed = st.button("Why this answer?", key="why", help="What the score of each passage rests on.")
     if choose(tab.runs()) or pressed:
-        st.dialog("Why this result?", width="large")(panel)(session, trace)
+        st.dialog("Why this answer?", width="large")(panel)(session, trace)
 
 
 def choose(runs: tab.RunsState) -> bool:
@@ -169,7 +169,7 @@ _SHOWN = 5
 
 def miss_button(session: Session, trace: Trace) -> None:
     """The button that opens the dialog."""
-    if st.button("Why not…", key="why-not", help="Says why a page or sentence is not in this answer."):
+    if st.button("Why is a page missing?", key="why-not", help="Says where a page or sentence was lost."):
         tab.runs().miss = None
         st.dialog("Why is it not in the answer?", width="medium")(miss_panel)(session, trace)
 

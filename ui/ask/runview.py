@@ -183,29 +183,24 @@ def _close(session: Session) -> None:
 
 
 def _tools(session: Session, run: str, trace: Trace, stale: marks.Stale) -> None:
-    """Files of this run, and asking it again."""
+    """Why it ended so, how it is shown to others, and all else that can be done with the run."""
     asks = session.may("ask")
     with st.container(horizontal=True):
         if asks and trace.handed_over:
             _answered_here(session, trace)
-        clicks.button(
-            "Compare",
-            "compare-this",
-            state.prepare,
-            trace,
-            disabled=not asks,
-            help=f"Asks this question in two to four ways at once, side by side{_of_library(trace)}.",
-        )
-        clicks.button("Present", "present-this", presentation.enter, help="Shows this run step by step, full screen.")
         if trace.rounds:
             causes.button(session, trace)
-        if trace.rounds and not trace.elsewhere:
-            causes.miss_button(session, trace)
-        with st.popover("Export"):
+        with st.popover("Share"):
+            clicks.button("Present it full screen", "present-this", presentation.enter)
             files.offer(session, trace, stale)
-        if session.may("edit"):
-            said = "Deletes this question and its record. It can be undone for half a minute."
-            clicks.button("Delete", "delete-run", conversations.delete_run, session, run, help=said)
+        with st.popover("More"):
+            said = f"Asks this question in two to four ways at once, side by side{_of_library(trace)}."
+            clicks.button("Compare", "compare-this", state.prepare, trace, disabled=not asks, help=said)
+            if trace.rounds and not trace.elsewhere:
+                causes.miss_button(session, trace)
+            if session.may("edit"):
+                said = "Deletes this question and its record. It can be undone for half a minute."
+                clicks.button("Delete", "delete-run", conversations.delete_run, session, run, help=said)
 
 
 def _of_library(trace: Trace) -> str:
