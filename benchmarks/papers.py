@@ -81,6 +81,7 @@ def main() -> int:
     given = parser.parse_args()
     rows = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
     found: dict[str, Counter[Outcome]] = {}
+    kinds: dict[str, Counter[Outcome]] = {}
     for group in GROUPS:
         files = sorted((given.papers / group).glob("*.*"))
         if not files:
@@ -93,9 +94,12 @@ def main() -> int:
             for row in [row for row in rows if row["group"] == group][: given.limit or None]:
                 name = f"{group}, {'with an answer' if row['answer'] else 'without one'}"
                 answer = engine.trace(RunRequest(row["question"])).answer
-                found.setdefault(name, Counter())[outcome(row["answer"], answer, row.get("pattern", ""))] += 1
+                ended = outcome(row["answer"], answer, row.get("pattern", ""))
+                found.setdefault(name, Counter())[ended] += 1
+                if row["answer"] and "document" in row:
+                    kinds.setdefault(row["document"], Counter())[ended] += 1
             engine.close()
-    said = page(found)
+    said = page(found, kinds)
     print(said)
     if out := given.out or (None if given.limit else RESULT.parent):
         out.mkdir(parents=True, exist_ok=True)
@@ -118,7 +122,7 @@ def outcome(value: str, answer: Answer | None, pattern: str = "") -> Outcome:
     return "wrong, low confidence" if answer.low_confidence else "wrong"
 
 
-def page(found: dict[str, Counter[Outcome]]) -> str:
+def page(found: dict[str, Counter[Outcome]], kinds: dict[str, Counter[Outcome]]) -> str:
     return "\n".join(
         [
             "# Other people's documents",
@@ -127,6 +131,12 @@ def page(found: dict[str, Counter[Outcome]]) -> str:
             f"no language model, no web. Rules and weights were made on all groups but {', '.join(HELD_OUT)}.",
             "",
             *outcome_table("group", found),
+            "",
+            "## The eleventh and twelfth by kind of document",
+            "",
+            "Questions with an answer, in people’s own words. After the eleventh, contents were left out of the evidence.",
+            "",
+            *outcome_table("document", kinds),
             "",
         ]
     )
