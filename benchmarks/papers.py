@@ -134,7 +134,7 @@ def page(found: dict[str, Counter[Outcome]], kinds: dict[str, Counter[Outcome]])
             "",
             "## The eleventh and twelfth by kind of document",
             "",
-            "Questions with an answer, in people’s own words. After the eleventh, contents were left out of the evidence.",
+            "Questions with an answer, in people’s own words. After the eleventh, contents are no evidence.",
             "",
             *outcome_table("document", kinds),
             "",
