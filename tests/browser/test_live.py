@@ -76,6 +76,7 @@ def test_files_are_added_on_the_first_screen_asked_about_cited_judged_and_found_
     drop(page, "keeper.pdf", *KEEPER)
     page.get_by_test_id("stProgress").wait_for()
     expect(page.locator("[data-testid=stMain] strong", has_text="keeper.pdf").first).to_be_visible()
+    fresh(page)
     box = page.get_by_test_id("stChatInputTextArea")
     box.fill(QUESTION)
     box.press("Enter")
