@@ -131,7 +131,7 @@ class IndexSync:
         """Rebuild the index where it differs from the records; what differed. Raises as `refresh` does."""
         found = self.compare()
         if found:
-            with self._database.alone(threading.Event()), self._database.read() as connection:
+            with self._database.place.alone(threading.Event()), self._database.read() as connection:
                 self._clear(self._opened(search_rows.contents(connection)))
             self.refresh()
         return found
@@ -201,7 +201,7 @@ class IndexSync:
             return self._filling
 
     def _fill(self, index: ChunkIndex, stop: threading.Event, added: Callable[[int], None]) -> None:
-        with self._database.alone(stop) as ours, self._database.read() as connection:
+        with self._database.place.alone(stop) as ours, self._database.read() as connection:
             generation = search_rows.generation(connection)
             if not ours or index.generation >= generation:  # another process was first
                 return
