@@ -206,7 +206,9 @@ class People:
             if rows:
                 connection.execute(update(people).where(people.c.id == id).values(role=role, removed_at=""))
             else:
-                connection.execute(insert(people).values(**_invitation_values(id, wanted, role)))
+                texts = dict.fromkeys(("issuer", "name", "seen_at", "removed_at"), "")
+                texts |= {"id": id, "subject": f"invited {wanted}", "email": wanted, "role": role, "made_at": _now()}
+                connection.execute(insert(people).values(**texts, groups=[]))
             person = self._person(_row(connection, id))
         self._audit.note("role", by, what=person.called, detail=f"invited as {role}")
         return person
@@ -312,7 +314,7 @@ class People:
 
     def _let_in(self, person: Person, unverified: str = "") -> Person:
         if person.removed_at:
-            raise _removed_error()
+            raise AccessError("You were removed from this program.", "Ask your administrator to invite you again.")
         if person.role == "reader":  # the group that let them in is gone
             raise _not_invited(unverified)
         return person
@@ -390,20 +392,9 @@ def _row(connection: Connection, id: str) -> Row[Any]:
     return rows[0]
 
 
-def _invitation_values(id: str, email: str, role: Role) -> dict[str, Any]:
-    return {
-        **{"id": id, "issuer": "", "subject": f"invited {email}", "name": "", "email": email, "groups": []},
-        **{"role": role, "made_at": _now(), "seen_at": "", "removed_at": ""},
-    }
-
-
 def _check_role(role: Role) -> None:
     if role not in GIVEN_ROLES:
         raise InputError("That is no role.", f"One of {', '.join(GIVEN_ROLES)}.")
-
-
-def _removed_error() -> AccessError:
-    return AccessError("You were removed from this program.", "Ask your administrator to invite you again.")
 
 
 def _not_invited(unverified: str = "") -> AccessError:

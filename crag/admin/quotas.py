@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import lru_cache
 
 from crag.admin.spending import Spending
@@ -58,15 +57,9 @@ class Quotas:
     MB and dollars are counted over all processes of a data folder or database, questions by each process for itself.
     """
 
-    def __init__(
-        self,
-        store: Database,
-        config: Callable[[], AppConfig],
-        stored: StorageUse,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
+    def __init__(self, store: Database, config: Callable[[], AppConfig], stored: StorageUse) -> None:
         """`stored` counts what libraries hold."""
-        self.stored, self.spending = stored, Spending(store, now)
+        self.stored, self.spending = stored, Spending(store)
         self._config, self._questions = config, Buckets(0)
 
     def standings(self) -> list[Standing]:

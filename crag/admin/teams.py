@@ -55,4 +55,4 @@ class Teams:
 
     def close(self) -> None:
         """Closes what is open of the store; the next use opens it again."""
-        self.store.rest()
+        self.store.place.rest()

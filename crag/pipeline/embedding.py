@@ -106,8 +106,7 @@ class BackgroundEmbedding:
         self._last = True
         self._more.set()
         if self._begun:
-            for _ in self._job.follow():
-                pass
+            self._job.wait()
 
     def _work(self, cancel: threading.Event, tell: Callable[[Embedding], None]) -> None:
         last = False

@@ -43,13 +43,10 @@ class Service:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCircuit:
-    """A service that is left alone in one step: for this many `seconds` more, after this many `times` it was tried."""
+    """A service that is left alone in one step, or being tried."""
 
     name: str
     step: Step
-    seconds: float
-    times: int
-    cause: str
 
 
 @dataclass(slots=True)
@@ -106,19 +103,9 @@ class Circuits:
 
     def open(self) -> list[OpenCircuit]:
         """What is left alone at present, or being tried."""
-        now = self._clock.now()
         with self._lock:
-            return [
-                OpenCircuit(
-                    name=service.name,
-                    step=step,
-                    seconds=max(0.0, each.until - now) if each.trying is None else 0.0,
-                    times=each.opened,
-                    cause=each.cause,
-                )
-                for (service, step), each in self._circuits.items()
-                if each.opened
-            ]
+            found = [of for of, each in self._circuits.items() if each.opened]
+        return [OpenCircuit(name=service.name, step=step) for service, step in found]
 
     def _well(self, service: Service, step: Step) -> None:
         with self._lock:

@@ -179,6 +179,11 @@ class Job(Generic[E]):
             self._changed.wait_for(lambda: bool(self._events) or not self.running, seconds)
             return self._events[0] if self._events else None
 
+    def wait(self, seconds: float | None = None) -> bool:
+        """Whether it is over, at the latest after so many seconds; None: it is waited for."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self.running, seconds)
+
     def _record(self, event: E) -> None:
         with self._changed:
             self._events.append(event)

@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 
 from pydantic import ValidationError
 from sqlalchemy import Connection
@@ -26,11 +26,13 @@ class Database:
     use is reported once, by StorageError; after that the library works with what is there then.
     """
 
-    def __init__(self, store: SqliteFile | PostgresSchema, may_grow: Callable[..., None] | None = None) -> None:
-        """`may_grow(more, makes=…)` is asked before every write that may add, with the bytes that are to come where
+    def __init__(self, place: SqliteFile | PostgresSchema, may_grow: Callable[..., None] | None = None) -> None:
+        """`place`: the file or the schema, which others may ask for room and for the right to change the index.
+
+        `may_grow(more, makes=…)` is asked before every write that may add, with the bytes that are to come where
         that is known, and whether the library would be created; it raises RoomError where that is too much.
         """
-        self._store, self._may_grow = store, may_grow
+        self.place, self._may_grow = place, may_grow
         self._writing = threading.Lock()
         self._closed = False
         self._seen: Hashable = None
@@ -38,20 +40,20 @@ class Database:
 
     def check(self) -> None:
         """Raises StorageError where the file, or a folder for it, can't be used."""
-        with self._store.translated():
-            self._store.check()
+        with self.place.translated():
+            self.place.check()
 
     @property
     def exists(self) -> bool:
         """Whether anything was ever stored. Raises StorageError."""
-        with self._store.translated():
-            return self._store.identity() is not None
+        with self.place.translated():
+            return self.place.identity() is not None
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A read transaction: all that is read in the block is of one moment, and nothing that it changes is stored."""
         self._check_open()
-        with self._translated(), self._store.transaction() as (connection, found):
+        with self._translated(), self.place.transaction() as (connection, found):
             self._meet(found)
             yield connection
 
@@ -68,8 +70,8 @@ class Database:
             if self._may_grow is not None and (grows or makes):
                 self._may_grow(more, makes=makes)
             if makes:
-                self._store.create()
-            with self._store.transaction(write=True, more=more, synced=synced) as (connection, found):
+                self.place.create()
+            with self.place.transaction(write=True, more=more, synced=synced) as (connection, found):
                 self._meet(found)
                 yield connection
 
@@ -84,46 +86,27 @@ class Database:
             try:
                 self._remove(work)
             except DBAPIError as error:
-                held = self._store.make_room(error)
+                held = self.place.make_room(error)
                 if not held:
                     raise
                 self._remove(work)
             if found is not None:
-                self._store.reclaim()
+                self.place.reclaim()
             if held:
-                self._store.reserve(held)
-
-    def reserve(self, size: int) -> None:
-        """Keep `size` bytes of room, so that something can be deleted where there is none left."""
-        self._store.reserve(size)
-
-    def alone(self, stop: threading.Event) -> AbstractContextManager[bool]:
-        """The right to change the chunk index, which one at a time has among all processes; a killed one loses it.
-
-        Waits for it, until `stop`: then False. Raises IndexUnavailableError where nobody can have it.
-        """
-        return self._store.alone(stop)
-
-    def rest(self) -> None:
-        """Keep nothing open until the next use."""
-        self._store.rest()
-
-    def damaged(self, detail: str) -> StorageError:
-        """The error where the parts of the library don't fit each other."""
-        return self._store.damaged(detail)
+                self.place.reserve(held)
 
     def close(self) -> None:
         """Close what is idle now and the rest as it comes back. Closing twice does nothing."""
         self._closed = True
-        self.rest()
+        self.place.rest()
 
     def _remove(self, work: Callable[[Connection], object]) -> None:
-        with self._store.transaction(write=True) as (connection, found):
+        with self.place.transaction(write=True) as (connection, found):
             self._meet(found)
             work(connection)  # where there is nothing to remove, it finds that itself and says so
 
     def _look(self) -> Hashable:
-        found = self._store.identity()
+        found = self.place.identity()
         self._meet(found)
         return found
 
@@ -133,27 +116,27 @@ class Database:
             return
         if self._seen is not None:
             self._seen = None
-            self._store.rest()
-            _log.info("the library %s was deleted or replaced while it was in use", self._store.name)
+            self.place.rest()
+            _log.info("the library %s was deleted or replaced while it was in use", self.place.name)
             raise StorageError(
-                f"The library {self._store.name} was deleted or replaced {self._store.where} while it was in use.",
+                f"The library {self.place.name} was deleted or replaced {self.place.where} while it was in use.",
                 "It goes on with what is there now, which may be nothing: add the documents again, or put a backup in"
                 " its place.",
             )
-        layout = self._store.layout
-        with self._store.transaction() as (connection, _):
-            layout.check(layout.version_of(connection), self._store.name)
+        layout = self.place.layout
+        with self.place.transaction() as (connection, _):
+            layout.check(layout.version_of(connection), self.place.name)
         self._seen = found
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
         try:
-            with self._store.translated():
+            with self.place.translated():
                 yield
         except (json.JSONDecodeError, ValidationError) as error:  # flipped bytes that SQLite does not notice
             # Not `from error`: what can't be read is a text of somebody's document.
-            raise self.damaged(f"a row can't be read: {type(error).__name__}") from None
+            raise self.place.damaged(f"a row can't be read: {type(error).__name__}") from None
 
     def _check_open(self) -> None:
         if self._closed:
-            raise StorageError(f"The library {self._store.name} is closed.", "Open it again.")
+            raise StorageError(f"The library {self.place.name} is closed.", "Open it again.")

@@ -99,7 +99,7 @@ class Documents:
                 changed += [("added", number)] if old is None else [("deleted", old), ("added", number)]
             if changed:
                 store.bump_all(connection, changed)
-        self._database.reserve(_RESERVED + _RESERVED_EACH * chunks)
+        self._database.place.reserve(_RESERVED + _RESERVED_EACH * chunks)
         replaced = [each.instead_of for each in new if each.instead_of]
         if replaced:
             self._forget()

@@ -91,11 +91,8 @@ def _row(number: int, made: RunFacts) -> dict[str, Any]:
         "partial": made.partial,
     }
     whole = {name: value for name, value in detail.items() if value}
-    return {"run": number, "id": made.run_id, **{name: getattr(made, name) for name in _PLAIN}, "detail": _json(whole)}
-
-
-def _json(detail: Mapping[str, Any]) -> str:
-    return json.dumps(detail, separators=(",", ":"), ensure_ascii=False)
+    said = json.dumps(whole, separators=(",", ":"), ensure_ascii=False)
+    return {"run": number, "id": made.run_id, **{name: getattr(made, name) for name in _PLAIN}, "detail": said}
 
 
 def _read_facts(row: Mapping[str, Any], workspace: str) -> RunFacts:

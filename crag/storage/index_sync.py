@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
 from crag.core.errors import CragError, IndexUnavailableError
 from crag.index.chunk_index import ChunkIndex, Contents, Numbers
+from crag.runtime.jobs import Job
 from crag.runtime.waiting import CLOCK, Clock
 from crag.storage import search_rows, store
 from crag.storage.database import Database
@@ -44,17 +46,6 @@ class Differences:
         return bool(len(self.missing) or len(self.foreign))
 
 
-@dataclass(kw_only=True)
-class _Filling:
-    """One piece of work on an index, done by a thread of its own; anyone who needs it waits for `done`."""
-
-    index: ChunkIndex
-    done: threading.Event = field(default_factory=threading.Event)
-    stop: threading.Event = field(default_factory=threading.Event)
-    error: Exception | None = None
-    chunks: int = 0
-
-
 class IndexSync:
     """The index of one library, and its way to what the records say. Thread-safe.
 
@@ -66,7 +57,8 @@ class IndexSync:
         self._lock = threading.Lock()
         self._contents: Contents | None = None
         self._index: ChunkIndex | None = None
-        self._filling: _Filling | None = None
+        self._filling: Job[int] | None = None
+        """The work on the index, done by a thread of its own; its events are how many chunks were added."""
         self._resting: tuple[float, CragError] | None = None
         self._cleared = 0
         """How often an index was emptied, to be filled again."""
@@ -139,7 +131,7 @@ class IndexSync:
         """Rebuild the index where it differs from the records; what differed. Raises as `refresh` does."""
         found = self.compare()
         if found:
-            with self._database.alone(threading.Event()), self._database.read() as connection:
+            with self._database.place.alone(threading.Event()), self._database.read() as connection:
                 self._clear(self._opened(search_rows.contents(connection)))
             self.refresh()
         return found
@@ -160,8 +152,8 @@ class IndexSync:
             filling, index = self._filling, self._index
             self._index = self._contents = self._filling = None
         if filling is not None:
-            filling.stop.set()
-            filling.done.wait()
+            filling.stop()
+            filling.wait()
         if index is not None:
             index.close()
 
@@ -192,55 +184,47 @@ class IndexSync:
         """The index once it holds what the records held at `generation`."""
         while index.generation < generation:
             filling = self._start_filling(index)
-            if not filling.done.wait(patience):
-                raise _NotReady(filling.chunks)
+            if not filling.wait(patience):
+                raise _NotReady(sum(filling.events()))
             if filling.error is not None:
                 raise filling.error
-            if filling.stop.is_set() and index.generation < generation:
+            if filling.stopping and index.generation < generation:
                 raise IndexUnavailableError("The index of this library was closed.", "Ask again.")
         return index
 
-    def _start_filling(self, index: ChunkIndex) -> _Filling:
+    def _start_filling(self, index: ChunkIndex) -> Job[int]:
         """The work under way on this index, or work that begins now."""
         with self._lock:
-            if self._filling is None or self._filling.done.is_set():
-                self._filling = _Filling(index=index)
-                threading.Thread(target=self._fill, args=[self._filling], name="chunk index", daemon=True).start()
+            if self._filling is None or not self._filling.running:
+                self._filling = Job("index", "", partial(self._fill, index))
+                self._filling.start()
             return self._filling
 
-    def _fill(self, filling: _Filling) -> None:
-        try:
-            with self._database.alone(filling.stop) as ours, self._database.read() as connection:
-                generation = search_rows.generation(connection)
-                if not ours or filling.index.generation >= generation:  # another process was first
+    def _fill(self, index: ChunkIndex, stop: threading.Event, added: Callable[[int], None]) -> None:
+        with self._database.place.alone(stop) as ours, self._database.read() as connection:
+            generation = search_rows.generation(connection)
+            if not ours or index.generation >= generation:  # another process was first
+                return
+            changes = search_rows.changed_since(connection, index.generation)
+            if changes is not None and changes.deleted and index.keeps_words and index.size <= _SMALL:
+                changes = None
+            if changes is None:
+                self._clear(index)
+            else:
+                index.delete([*changes.deleted, *changes.embedded])
+            before, total, committed = max(index.generation, 0), 0, 0
+            of = None if changes is None else [*changes.added, *changes.embedded]
+            for batches in search_rows.batches(connection, of, _AT_ONCE):
+                if stop.is_set() and total > _SMALL:
                     return
-                changes = search_rows.changed_since(connection, filling.index.generation)
-                if (
-                    changes is not None
-                    and changes.deleted
-                    and filling.index.keeps_words
-                    and filling.index.size <= _SMALL
-                ):
-                    changes = None
-                if changes is None:
-                    self._clear(filling.index)
-                else:
-                    filling.index.delete([*changes.deleted, *changes.embedded])
-                before, committed = max(filling.index.generation, 0), 0
-                of = None if changes is None else [*changes.added, *changes.embedded]
-                for batches in search_rows.batches(connection, of, _AT_ONCE):
-                    if filling.stop.is_set() and filling.chunks > _SMALL:
-                        return
-                    filling.index.add(batches)
-                    filling.chunks += sum(len(batch.numbers) for batch in batches)
-                    if filling.chunks - committed >= _SMALL:  # what is added stays in memory until then
-                        filling.index.commit(before)
-                        committed = filling.chunks
-                filling.index.commit(generation)
-        except Exception as error:  # noqa: BLE001 - raised again where it is waited for
-            filling.error = error
-        finally:
-            filling.done.set()
+                index.add(batches)
+                many = sum(len(batch.numbers) for batch in batches)
+                added(many)
+                total += many
+                if total - committed >= _SMALL:  # what is added stays in memory until then
+                    index.commit(before)
+                    committed = total
+            index.commit(generation)
 
 
 class _NotReady(IndexUnavailableError):

@@ -86,7 +86,7 @@ class Library:
     def rest(self) -> None:
         """Keep no file open and nothing in memory until the next use, which is as good as before."""
         self._search.forget()
-        self._database.rest()
+        self._database.place.rest()
 
     @property
     def exists(self) -> bool:
@@ -163,5 +163,5 @@ class Library:
         with self._database.read() as connection:
             problem = store.first_problem(connection)
         if problem:
-            raise self._database.damaged(problem)
+            raise self._database.place.damaged(problem)
         return self._upkeep.repair() if repair else self._upkeep.compare()

@@ -172,14 +172,14 @@ def test_one_process_at_a_time_brings_an_index_up_to_date(
         Library(place, embedder, server=server, open_index=watching) as other,
     ):
         fill(one, "alpha")
-        with one._database.alone(stop) as ours, monkeypatch.context() as patched:
+        with one._database.place.alone(stop) as ours, monkeypatch.context() as patched:
             assert ours
             patched.setattr(index_sync, "_PATIENCE", 0.01)
             with pytest.raises(IndexUnavailableError, match=r"is being made\."):
                 other.search("alpha", 3)
             assert not orders.added and not orders.cleared, "it waits for its turn"
             stop.set()
-            with other._database.alone(stop) as ours:
+            with other._database.place.alone(stop) as ours:
                 assert not ours
         assert sources(other, "alpha") == {"alpha.pdf"}
         assert orders.added == [1]

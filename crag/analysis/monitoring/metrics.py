@@ -62,11 +62,11 @@ def standing(engine: Callable[[], Engine | None], health: Health, warm: Callable
         "libraries": ("Libraries, as counted at times.", of(lambda it: it.teams.quotas.stored.total()[1])),
         "documents": (
             "Documents in all libraries, as counted at times.",
-            of(lambda it: it.teams.quotas.stored.total()[0].documents),
+            of(lambda it: it.teams.quotas.stored.documents()),
         ),
         "library_bytes": (
             "Bytes of all libraries, as counted at times.",
-            of(lambda it: it.teams.quotas.stored.total()[0].bytes),
+            of(lambda it: it.teams.quotas.stored.total()[0]),
         ),
         "disk_free_bytes": ("Bytes free on the disk of the data folder.", health.free_bytes),
     }

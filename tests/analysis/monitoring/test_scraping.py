@@ -144,7 +144,7 @@ def test_promtool_finds_nothing_to_object_to() -> None:
 
 
 def test_a_service_that_is_left_alone_is_told_until_it_is_back() -> None:
-    resting = [OpenCircuit(name="tavily", step="search", seconds=9, times=1, cause="")] * 2
+    resting = [OpenCircuit(name="tavily", step="search")] * 2
     made = Metrics(dict, {}, lambda: resting)
     assert read(made)["crag_circuit_open", "tavily", "search"] == 1
     resting.clear()
