@@ -15,9 +15,7 @@ from crag.core.metadata import read_field, written_field
 from crag.core.purging import Conditions
 from crag.core.settings import days_of
 from crag.core.trace import Track
-from crag.messages.documents import (
-    stale_sentences,
-)
+from crag.messages.documents import stale_sentences
 
 
 def documents(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,7 +29,7 @@ from crag.core.policy import (
     uses_documents,
 )
 from crag.core.settings import Settings
-from crag.core.types import Action, Aggregation, Decision, Grade
+from crag.core.types import Action, Aggregation, Decision, Grade, KeepReason
 from crag.evaluation.strip_dependencies import Need
 from crag.evaluation.strip_selection import Facts, Rule, choose
 from crag.evaluation.trigger import decide, set_grades
@@ -72,7 +72,6 @@ class _Facts:
     def __init__(self, entry: Entry) -> None:
         self.entry, self.planner = entry, Planner(entry)
         self.pages = tuple(source.id for source in entry.sources if source.is_page)
-        self._facts: dict[bool, Facts] = {}
         self.kept = sum(sum(source.kept) for source in entry.sources)
         was, before = entry.settings, entry.before
         self.meant_web = searches_web(before, was)
@@ -110,19 +109,13 @@ class _Facts:
         """Strips kept of the round's chunks; None where unknown."""
         if plan.documents == "unknown":
             return None
-        return self._chosen(plan.chunks, settings) if plan.cut else len(plan.chunks)
+        return len(self.planner.chosen(plan.chunks, settings) if plan.cut else plan.chunks)
 
     def _pages_kept(self, plan: Plan, settings: Settings) -> int | None:
         """Strips kept of web pages; None where unknown."""
         if plan.web != "known":
             return 0 if plan.web == "not needed" else None
-        return self._chosen(self.pages, settings) if settings.refine_web else len(self.pages)
-
-    def _chosen(self, used: tuple[str, ...], settings: Settings) -> int:
-        """How many strips of these sources `choose` keeps."""
-        heeds = settings.strip_judge == "llm"
-        facts = self._facts.get(heeds) or self._facts.setdefault(heeds, facts_of(self.entry, heeds))
-        return len(choose(facts, Rule.of(settings), used=used))
+        return len(self.planner.chosen(self.pages, settings) if settings.refine_web else self.pages)
 
     def _saved(self, action: Action | None, number: int, settings: Settings) -> Saved:
         """What the stages took that would not be taken."""
@@ -133,7 +126,7 @@ class _Facts:
 _NOTHING = Saved()
 
 
-def facts_of(entry: Entry, heeds: bool) -> Facts:
+def _strip_facts(entry: Entry, heeds: bool) -> Facts:
     """The strips of a run; `heeds`: with what a language model said of them."""
     sources: list[str] = []
     needed: list[tuple[Need, ...]] = []
@@ -204,6 +197,7 @@ class Planner:
         self._blank = not any(source.kept for source in pages)
         self._doubtful = any(source.doubtful for source in pages)
         self._same: dict[tuple[object, ...], tuple[bool, bool]] = {}
+        self._facts: dict[bool, Facts] = {}
 
     def _retrieves_otherwise(self, settings: Settings) -> bool:
         """Whether the same query and number of chunks would bring others."""
@@ -216,6 +210,13 @@ class Planner:
     @cached_property
     def _looks_up(self) -> bool:
         return looks_up(self.entry.question)
+
+    def chosen(self, sources: tuple[str, ...], settings: Settings) -> Mapping[int, KeepReason]:
+        """The strips of these sources that would be kept, by their places among all of the run, and why."""
+        heeds = settings.strip_judge == "llm"
+        if heeds not in self._facts:
+            self._facts[heeds] = _strip_facts(self.entry, heeds)
+        return choose(self._facts[heeds], Rule.of(settings), used=sources)
 
     def plan(self, settings: Settings) -> Plan:
         """What this run would do under `settings`."""

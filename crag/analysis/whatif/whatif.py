@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from crag.analysis.whatif.entries import Documents, Entry, Missing, Unknown, Web
-from crag.analysis.whatif.replay_plan import Plan, Planner, facts_of
+from crag.analysis.whatif.replay_plan import Plan, Planner
 from crag.core.policy import uses_documents
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Decision, Strip
 from crag.evaluation.refinement import make_strip
-from crag.evaluation.strip_selection import Facts, Rule, choose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +56,8 @@ class Replay:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self._entry = Entry.of(trace)
-        self._planner = Planner(self._entry)
+        self._planner = Planner(Entry.of(trace))
         self._strips = trace.all_strips
-        self._facts: dict[bool, Facts] = {}
 
     def under(self, settings: Settings) -> WhatIf:
         """As `redecide` does."""
@@ -92,10 +89,7 @@ class Replay:
 
     def _filtered(self, sources: tuple[str, ...], settings: Settings) -> dict[str, tuple[Strip, ...]]:
         """The strips of these sources with the filter applied again."""
-        heeds = settings.strip_judge == "llm"
-        if heeds not in self._facts:
-            self._facts[heeds] = facts_of(self._entry, heeds)
-        chosen = choose(self._facts[heeds], Rule.of(settings), used=sources)
+        chosen = self._planner.chosen(sources, settings)
         found: dict[str, list[Strip]] = {id: [] for id in sources}
         for place, strip in enumerate(self._strips):
             if strip.source_id in found:

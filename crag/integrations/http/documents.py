@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import python_multipart  # noqa: F401 - FastAPI reads forms with it; a missing package is reported at the start
@@ -14,7 +14,7 @@ from crag.core.filters import filter_of
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound
 from crag.core.protocols import SearchQuery
 from crag.export.records import DocumentRecord, HitRecord
-from crag.integrations.calls import Call, in_turn
+from crag.integrations.calls import in_turn
 from crag.integrations.http.problems import Problem
 from crag.integrations.http.serving import CurrentCall, GuardedRoute, Id, RequestModel, UploadRoute
 from crag.pipeline.request import QUESTION_CHARS
@@ -23,7 +23,6 @@ PAGE, MOST_A_PAGE = 100, 1_000
 Outcome = Literal["added", "duplicate", "failed"]
 Code = Literal["no_room", "unreadable_document"]
 _STATUSES: dict[Code, int] = {"no_room": 507, "unreadable_document": 422}
-File = tuple[str, Callable[[], bytes]]
 
 router = APIRouter(route_class=GuardedRoute)
 uploads = APIRouter(route_class=UploadRoute)
@@ -137,11 +136,7 @@ def add_documents(
 
     Files come in a form, and lie on the disk until they are read.
     """
-    files: list[File] = [(each.filename or "document", each.file.read) for each in file]
-    return _add(call, files, confidence)
-
-
-def _add(call: Call, files: list[File], confidence: float) -> Response:
+    files = ((each.filename or "document", each.file.read) for each in file)
     events = call.engine.add_files(files, call.workspace, confidence=confidence, cancel=call.cancel)
     outcomes = FileOutcomes(data=list(_outcomes(events)))
     errors = [each.error for each in outcomes.data if each.error]

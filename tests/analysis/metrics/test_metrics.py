@@ -1,6 +1,6 @@
 """What a run is worth, worked out by hand; and None wherever the labels or the run do not tell."""
 
-from dataclasses import fields, replace
+from dataclasses import astuple, fields, replace
 
 import pytest
 
@@ -93,24 +93,20 @@ RUN = Trace(
 )
 
 
-def test_a_ranking_by_hand() -> None:
-    found = rank_expected("xaybz", "ab")
-    assert found is not None
-    assert (found.considered, found.precision, found.recall, found.rank) == (5, 0.4, 1.0, 2)
-    assert found.reciprocal_rank == 0.5
-    first_two = rank_expected("xa", "ab")
-    assert first_two is not None
-    assert (first_two.considered, first_two.precision, first_two.recall) == (2, 0.5, 0.5)
-    missed = rank_expected("xyz", "ab")
-    assert missed is not None
-    assert (missed.precision, missed.recall, missed.rank, missed.reciprocal_rank) == (0.0, 0.0, None, 0.0)
-
-
-def test_a_ranking_of_nothing_and_for_nothing() -> None:
-    nothing = rank_expected("", "a")
-    assert nothing is not None
-    assert (nothing.precision, nothing.recall, nothing.reciprocal_rank) == (None, 0.0, 0.0)
-    assert rank_expected("abc", "") is None
+@pytest.mark.parametrize(
+    ("found", "wanted", "ranked"),
+    [
+        ("xaybz", "ab", (5, 0.4, 1.0, 2, 0.5)),
+        ("xa", "ab", (2, 0.5, 0.5, 2, 0.5)),
+        ("xyz", "ab", (3, 0.0, 0.0, None, 0.0)),
+        ("", "a", (0, None, 0.0, None, 0.0)),
+        ("abc", "", None),
+    ],
+)
+def test_a_ranking_by_hand(found: str, wanted: str, ranked: tuple[float | None, ...] | None) -> None:
+    """How many were considered, precision, recall, the first rank and what is reciprocal to it."""
+    made = rank_expected(found, wanted)
+    assert (made and astuple(made)) == ranked
 
 
 def test_a_corrected_run_by_hand() -> None:

@@ -25,9 +25,6 @@ from tests.support.judged import run
 from tests.support.paths import BAD, GOOD, SOSO, WEB, Case
 from tests.support.sizes import sized
 
-NO_GRADES = Unknown(Missing.NO_GRADES)
-NO_JOINT = Unknown(Missing.NO_JOINT)
-NO_LOOP = Unknown(Missing.NO_LOOP)
 PAGES_NOT_JUDGED = Unknown(Missing.PAGES_NOT_JUDGED)
 
 C, A, I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT  # noqa: E741
@@ -253,20 +250,6 @@ def test_a_model_that_had_nothing_to_choose_from_changes_nothing() -> None:
     """A blank chunk has no strips: whoever judges them, none is kept."""
     row = one(Case("balanced", ["   "], score=lambda text: 0.9), strip_judge="llm")
     assert (row.documents, row.documents_kept) == ("known", 0)
-
-
-@pytest.mark.parametrize(
-    ("strategy", "found", "changes", "reason"),
-    [
-        ("balanced", [GOOD] * 10, {"k": 11}, Unknown(Missing.NOT_RETRIEVED, 10)),
-        ("balanced", [GOOD], {"evaluator": "joint", "aggregation": "joint"}, NO_JOINT),
-        ("joint", [GOOD], {"evaluator": "chunk", "aggregation": "any"}, NO_GRADES),
-        ("balanced", [SOSO], {"lower": 0.4}, NO_LOOP),
-    ],
-)
-def test_why_an_action_cannot_be_known(strategy: str, found: list[str], changes: dict[str, Any], reason: str) -> None:
-    row = one(Case(strategy, found), **changes)
-    assert (row.after, row.becomes, row.reason, row.kept, row.saved) == (None, "unknown", reason, None, Saved())
 
 
 def test_a_run_with_settings_of_another_version_is_decided_anew_with_their_defaults() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crag.analysis.whatif.entries import Entry, Missing, OutcomeRow, Unknown
+from crag.analysis.whatif.entries import Entry, Missing, OutcomeRow, Saved, Unknown
 from crag.analysis.whatif.replay_plan import StoredDecisions
 from crag.analysis.whatif.whatif import WhatIf, redecide
 from crag.core import events as ev
@@ -19,6 +19,8 @@ from tests.support.paths import BAD, GOOD, SOSO, WEB, Case
 from tests.support.sizes import sized, thinned
 from tests.support.worlds import FIELDS, World, first_settings, other_settings, tuned
 
+NO_GRADES = Unknown(Missing.NO_GRADES)
+NO_JOINT = Unknown(Missing.NO_JOINT)
 NO_LOOP = Unknown(Missing.NO_LOOP)
 NO_ROUND = Unknown(Missing.NO_ROUND)
 NOT_JUDGED = Unknown(Missing.NOT_JUDGED)
@@ -44,12 +46,8 @@ def row_of(run: StoredDecisions, settings: Settings) -> OutcomeRow:
     return row
 
 
-def strips_of(trace: Trace, origin: str) -> dict[str, tuple[Strip, ...]]:
-    pages = {page.id for page in trace.pages}
-    return {id: strips for id, strips in trace.strips.items() if (id in pages) == (origin == "external")}
-
-
-def part(found: WhatIf, trace: Trace, origin: str) -> dict[str, tuple[Strip, ...]]:
+def part(found: WhatIf | Trace, trace: Trace, origin: str) -> dict[str, tuple[Strip, ...]]:
+    """The strips of the documents of a trace, or of its pages, as `found` has them."""
     pages = {page.id for page in trace.pages}
     return {id: strips for id, strips in found.strips.items() if (id in pages) == (origin == "external")}
 
@@ -65,17 +63,17 @@ def check(stored: Trace, ledger: StoredDecisions, settings: Settings, fresh: Tra
     assert (row.documents, row.web) == (found.documents, found.web)
     assert found.unknown == ((row.reason,) if row.reason else row.open)
     if row.becomes == "unknown":
-        assert not found.strips and found.unknown
+        assert not found.strips and found.unknown and (row.kept, row.saved) == (None, Saved())
         return found
     assert found.decision == fresh.decision
     assert found.round == len(fresh.rounds) - 1 or row.open
     documents, web = part(found, stored, "internal"), part(found, stored, "external")
     if found.documents != "unknown":
-        assert list(documents.items()) == list(strips_of(fresh, "internal").items())
+        assert list(documents.items()) == list(part(fresh, fresh, "internal").items())
         assert row.documents_kept == count(documents)
     if found.web != "unknown":
         assert [page.text for page in fresh.pages] == ([page.text for page in stored.pages] if web else [])
-        assert web == strips_of(fresh, "external")
+        assert web == part(fresh, fresh, "external")
         assert row.pages_kept == count(web)
     assert (found.web == "not needed") == all(
         rewrite.purpose == "library" for rewrite in fresh.rewrites
@@ -161,6 +159,16 @@ def told(case: Ran, **changes: Any) -> tuple[Action | None, str, str, tuple[str,
             partial(Ran, "balanced", GOOD, k=1),
             {"k": 2},
             (None, "not used", "not needed", (Unknown(Missing.NOT_RETRIEVED, 1),)),
+        ),
+        (
+            partial(Ran, "balanced", GOOD),
+            {"evaluator": "joint", "aggregation": "joint"},
+            (None, "not used", "not needed", (NO_JOINT,)),
+        ),
+        (
+            partial(Ran, "joint", GOOD),
+            {"evaluator": "chunk", "aggregation": "any"},
+            (None, "not used", "not needed", (NO_GRADES,)),
         ),
         (partial(Ran, "balanced", GOOD), {"grade_chars": 9}, (None, "not used", "not needed", (OTHER_LENGTH,))),
         (

@@ -11,6 +11,7 @@ from crag.engine import Engine
 from crag.integrations.http.app import app
 from crag.integrations.http.serving import Limits
 from crag.testing.fakes import ScriptedEvaluator
+from tests.support.chat_server import ChatServer, chat_server
 from tests.support.http_server import OTHER, TOKEN
 from tests.support.small_library import WordEmbedder, fill, spread
 
@@ -39,3 +40,10 @@ def client(engine: Engine) -> Iterator[TestClient]:
     headers = {"Authorization": f"Bearer {TOKEN}"}
     with TestClient(made, headers=headers, raise_server_exceptions=False) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatServer]:
+    """The whole server at a port, over fast parts and a writer that does what the question says."""
+    with chat_server(tmp_path_factory.mktemp("chat"), Limits(rate=0, at_once=4, grace_seconds=0)) as server:
+        yield server

@@ -7,17 +7,10 @@ from typing import Any
 import httpx
 import pytest
 
-from crag.integrations.http.serving import Limits
-from tests.support.chat_server import ChatServer, chat_server
+from tests.support.chat_server import ChatServer
 
 ASKED = "How long did the agency take for hiring?"
 Told = tuple[str, int, dict[str, Any]]
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatServer]:
-    with chat_server(tmp_path_factory.mktemp("ask"), Limits(rate=0, grace_seconds=0)) as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

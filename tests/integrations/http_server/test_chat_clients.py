@@ -23,12 +23,6 @@ MESSAGES: list[ChatCompletionMessageParam] = [
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatServer]:
-    with chat_server(tmp_path_factory.mktemp("clients"), Limits(rate=0, grace_seconds=0)) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
 def client(served: ChatServer) -> Iterator[openai.OpenAI]:
     with openai.OpenAI(api_key=TOKEN, base_url=f"{served.url}/v1", max_retries=0) as made:
         yield made

@@ -11,19 +11,12 @@ import httpx
 import pytest
 
 from crag.core.trace import Trace
-from crag.integrations.http.serving import Limits
 from crag.text.addresses import JOINER
 from tests.support import model_server
 from tests.support.chat_server import OTHER, PICTURE, TOKEN, ChatServer, chat_server
 
 ASKED = "How long did the agency take for hiring?"
 HOSTILE_NAME = "Robot" + "x" * 100
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChatServer]:
-    with chat_server(tmp_path_factory.mktemp("chat"), Limits(rate=0, at_once=4, grace_seconds=0)) as server:
-        yield server
 
 
 @pytest.fixture(scope="module")
