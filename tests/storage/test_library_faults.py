@@ -3,19 +3,22 @@
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Connection, select, update
 
 from crag.core.errors import IndexUnavailableError, StorageError
 from crag.core.protocols import SearchQuery
 from crag.core.types import Document
 from crag.index.chunk_index import ChunkIndex, Contents
+from crag.storage.database import Database
 from crag.storage.library import Library
-from crag.storage.sqlite import translate_errors
-from crag.storage.tables import documents
+from crag.storage.sqlite import SqliteFile, translate_errors
+from crag.storage.tables import LIBRARY, documents
 from tests.support.library_makers import HashEmbedder, change
 
 Fill = Callable[..., Document]
@@ -220,3 +223,31 @@ def test_a_closed_library_says_so(library: Library) -> None:
     library.close()
     with pytest.raises(StorageError, match="closed"):
         library.documents.all()
+
+
+class Meanwhile(SqliteFile):
+    """A file of which something happens once, behind the beginning of the first transaction."""
+
+    happens: Callable[[], object] | None = None
+
+    @contextmanager
+    def transaction(self, **how: Any) -> Iterator[tuple[Connection, Hashable]]:
+        with super().transaction(**how) as begun:
+            happens, self.happens = self.happens, None
+            if happens:
+                happens()
+            yield begun
+
+
+def test_what_is_read_while_another_thread_makes_the_library_is_empty_and_no_fault(tmp_path: Path) -> None:
+    place = Meanwhile(tmp_path / "library.db", LIBRARY)
+    with closing(Database(place)) as database:
+
+        def make() -> None:
+            with database.write():
+                pass
+
+        place.happens = make
+        with database.read() as connection:
+            assert connection.execute(select(documents)).all() == []
+        assert database.exists
