@@ -54,6 +54,12 @@ def test_a_question_before_any_document_waits_for_one_and_can_be_taken_back(app)
     assert not app.exception and latest().question == QUESTION and app.query_params["run"] == latest().run_id
 
 
+def test_where_the_sample_is_not_the_latest_documents_are_asked_about(app):
+    [*program().engine.add_files([("boat-rental_terms.pdf", small_pdf("The fee is five dollars."))])]
+    app.run()
+    assert app.button(key="try-0").label.replace("\\", "") == "What is boat rental terms about?"
+
+
 def test_a_question_ends_in_a_cited_answer_with_its_evidence(with_sample, app):
     ask(app)
     trace, page = latest(), said(app)

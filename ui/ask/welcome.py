@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import PurePath
 from urllib.parse import urlsplit
 
 import streamlit as st
 from pydantic import ValidationError
 
 from crag.core.events import Event, StepFinished, events_from_jsonl
-from crag.core.sample import RECORDING, Sample
+from crag.core.sample import RECORDING
 from crag.core.trace import Trace
 from crag.core.types import Step
 from crag.export.html import elements as h
@@ -33,6 +35,8 @@ _ABOUT = (
     "CRAG Explorer grades every passage that it finds for your question, and searches the web where your documents do "
     "not answer."
 )
+_LATEST = 3
+"""Documents that are asked about where the sample is not here."""
 _HERE = ("localhost", "127.0.0.1", "[::1]")
 _LOCAL = ("Embedding model", "Retrieval evaluator")
 """Part of the program: named only where they are missing."""
@@ -50,8 +54,7 @@ def show(session: Session) -> None:
             conversation.ask_waiting(session)
         st.title(_TITLE, anchor=False)
         conversation.entry(session)
-        _count(session)
-        _questions(session, session.sample())
+        _library(session)
     else:
         left, right = st.columns([5, 6], gap="large")
         with left:
@@ -59,8 +62,7 @@ def show(session: Session) -> None:
             st.markdown(_ABOUT)
             conversation.entry(session)
             if not reading:
-                with problems.reported():
-                    _questions(session, program().engine.sample())
+                _sample(session)
             uploads.drop_zone(session)
         with right:
             play()
@@ -96,28 +98,44 @@ def leave(session: Session) -> None:
         tab.runs().listed = job.id
 
 
-def _count(session: Session) -> None:
+def _library(session: Session) -> None:
+    """How much there is, and questions to try: the sample's where it is here, else what the latest documents are."""
     documents, chunks = session.library.size
     held = f"{words.count(documents, 'document')}, {words.count(chunks, 'chunk')} in the library."
     st.caption(f"{held} Add more on the page Documents." if session.may("edit") else held)
-
-
-def _questions(session: Session, sample: Sample | None) -> None:
-    """Questions of the sample, of which each loads it where it is not here."""
-    if sample is None or not session.may("ask"):
-        return
-    here = session.library.documents.count() > 0
-    st.caption("Three questions to try" if here else "Three questions to a sample, a public report:")
-    for number, each in enumerate(sample.questions):
-        says = f"Your documents: {VERDICTS[each.expected]}."
-        if st.button(markdown(each.question), key=f"try-{number}", help=says if here else None):
-            with problems.reported():
-                conversation.put(session, each.question)
-                if not here:
-                    uploads.load_sample(session)
-                st.rerun()
-    if here:
+    asked: dict[str, str] = {}
+    if sample := session.sample():
+        asked = {each.question: f"Your documents: {VERDICTS[each.expected]}." for each in sample.questions}
+    elif session.settings(session.strategy).overview:
+        latest = [*session.library.documents.names().values()][: -_LATEST - 1 : -1]
+        asked = {f"What is {re.sub(r'[-_]+', ' ', PurePath(name).stem)} about?": name for name in latest}
+    _questions(session, "Three questions to try" if sample else "Try a question", asked)
+    if sample:
         st.button("Break it on purpose: a guided tour", key="to-tour", type="tertiary", on_click=state.open_tour)
+
+
+def _sample(session: Session) -> None:
+    """The questions of the sample, of which each loads it."""
+    with problems.reported():
+        sample = program().engine.sample()
+        asked = {each.question: "" for each in sample.questions}
+        _questions(session, "Three questions to a sample, a public report:", asked, uploads.load_sample)
+
+
+def _questions(
+    session: Session, said: str, asked: Mapping[str, str], first: Callable[[Session], None] | None = None
+) -> None:
+    """A button for each question, with what is said on hover; `first` is done before it is asked."""
+    if not asked or not session.may("ask"):
+        return
+    st.caption(said)
+    for number, (question, says) in enumerate(asked.items()):
+        if st.button(markdown(question), key=f"try-{number}", help=markdown(says) or None):
+            with problems.reported():
+                conversation.put(session, question)
+                if first:
+                    first(session)
+                st.rerun()
 
 
 _log = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Literal
 
 import streamlit as st
 
@@ -16,7 +16,6 @@ from crag.export.html import words
 from crag.export.html.safe_text import excerpt, markdown
 from crag.storage.evaluations import StoredSet
 from crag.storage.library import Library
-from crag.text.spreadsheets import csv_export
 from ui.app import clicks, guide, notices, tables
 from ui.app.clicks import requires
 from ui.app.program import program
@@ -28,8 +27,6 @@ from ui.documents import uploads
 from ui.evaluate.evaluation_job import Taken, state
 from ui.evaluate.numbers import file_name
 
-SHOWN = 8
-"""Problems that the page itself names; all of them are in the export."""
 _COLUMNS = tuple(FIELDS)
 
 
@@ -68,17 +65,14 @@ def _sources(questions: Sequence[Question], in_library: Sequence[str]) -> str:
 
 
 def bad_rows(found: QuestionSet) -> tuple[str, list[dict[str, str]]]:
-    """How many rows have something wrong, and the first of them, each with its reason."""
+    """How many rows have something wrong, and each of them with its reason."""
     left = sum(not problem.kept for problem in found.problems)
     kept = len(found.problems) - left
     lead = [f"{words.count(left, 'row')} left out"] if left else []
     lead += [f"{words.count(kept, 'row')} kept with a note"] if kept else []
     rows = [
-        {
-            "Row": f"Row {each.row:,}",
-            "Problem": f"{markdown(excerpt(each.what, 240))}{' **Kept.**' if each.kept else ''}",
-        }
-        for each in found.problems[:SHOWN]
+        {"Row": f"{each.row:,}", "Problem": f"{excerpt(each.what, 240)}{' Kept.' if each.kept else ''}"}
+        for each in found.problems
     ]
     return " and ".join(lead), rows
 
@@ -86,13 +80,6 @@ def bad_rows(found: QuestionSet) -> tuple[str, list[dict[str, str]]]:
 def questions_table(found: QuestionSet) -> Table:
     """The questions for a file that can be read again."""
     return _COLUMNS, [[getattr(each, column) for column in _COLUMNS] for each in found.questions]
-
-
-def faults(found: QuestionSet) -> bytes:
-    """Every problem as CSV."""
-    return csv_export(
-        ("row", "what", "kept"), [(problem.row, problem.what, problem.kept) for problem in found.problems]
-    )
 
 
 _ENDINGS = ["csv", "tsv", "txt", "jsonl", "ndjson", "json"]
@@ -220,10 +207,7 @@ def show(session: Session, stored: StoredSet) -> None:
 def _bad_rows(found: QuestionSet) -> None:
     lead, rows = bad_rows(found)
     st.markdown(f"**{lead}**")
-    look: dict[str, Any] = {"border": "horizontal", "hide_index": True, "hide_header": True, "width": "content"}
-    st.table(rows, alt="Rows with problems", **look)
-    if (rest := len(found.problems) - SHOWN) > 0:
-        st.caption(f"And {rest:,} more: all of them are in the export.")
+    tables.plain(rows, "eval-problems", "Rows with problems")
 
 
 def _summary(taken: Taken, stored: StoredSet) -> str:
@@ -239,11 +223,6 @@ def _files(session: Session, id: str) -> None:
     with st.popover("Export"):
         stem = file_name(found.name, "questions")
         downloads.table("Questions", lambda: questions_table(loaded(session, id)), stem, key="eval-set")
-        if found.problems:
-            stem = f"{file_name(found.name, 'problems')}.csv"
-            downloads.file(
-                "Problems, CSV", lambda: faults(loaded(session, id)), stem, "text/csv", key="eval-set-problems"
-            )
 
 
 def _delete(session: Session, stored: StoredSet, made: int) -> None:
