@@ -8,7 +8,7 @@ import random
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -269,18 +269,9 @@ def _row(text: str) -> ResultRow:
 
 
 def _evaluation(record: EvaluationRecord) -> Evaluation:
-    return Evaluation(
-        id=record.id,
-        set_id=record.set_id,
-        set_name=record.set_name,
-        strategy=record.strategy,
-        stored=Settings.stored(json.loads(record.settings)),
-        parts=_read_parts(record.parts),
-        questions=record.questions,
-        done=record.done,
-        started_at=record.started_at,
-        finished_at=record.finished_at,
-    )
+    same = asdict(record)
+    stored = Settings.stored(json.loads(same.pop("settings")))
+    return Evaluation(**same | {"stored": stored, "parts": _read_parts(record.parts)})
 
 
 # ---- evaluating ----------------------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ from crag.integrations.http.serving import Limits
 from crag.runtime.slow_clients import drop_when_unread
 from tests.support.http_server import OTHER, TOKEN
 
+pytestmark = pytest.mark.anyio
+
 
 async def posted(application: Any, token: str, path: str, body: dict[str, Any], unread: asyncio.Event | None) -> int:
     """The status of a reply, once it is whole. With `unread`, its reader stops after the head until that is set."""
@@ -44,30 +46,23 @@ async def posted(application: Any, token: str, path: str, body: dict[str, Any], 
     return status
 
 
-def test_a_stream_that_is_not_read_holds_no_turn(engine: Engine) -> None:
-    async def scenario() -> None:
-        application = app(engine, Access([(TOKEN, "alpha"), (OTHER, "beta")]), Limits(at_once=2))
-        read = asyncio.Event()
-        asked = {"question": "Who is hired?", "stream": True}
-        streams = [asyncio.create_task(posted(application, TOKEN, "/v1/ask", asked, read)) for _ in range(4)]
-        ranked = {"query": "q", "documents": ["a"]}
-        for token in (OTHER, TOKEN):
-            assert await asyncio.wait_for(posted(application, token, "/v1/rerank", ranked, None), 60) == 200
-        assert not any(stream.done() for stream in streams)
-        read.set()
-        assert await asyncio.gather(*streams) == [200] * 4
-        await application.state.serving.work.ended()
-
-    asyncio.run(scenario())
+async def test_a_stream_that_is_not_read_holds_no_turn(engine: Engine) -> None:
+    application = app(engine, Access([(TOKEN, "alpha"), (OTHER, "beta")]), Limits(at_once=2))
+    read = asyncio.Event()
+    asked = {"question": "Who is hired?", "stream": True}
+    streams = [asyncio.create_task(posted(application, TOKEN, "/v1/ask", asked, read)) for _ in range(4)]
+    ranked = {"query": "q", "documents": ["a"]}
+    for token in (OTHER, TOKEN):
+        assert await asyncio.wait_for(posted(application, token, "/v1/rerank", ranked, None), 60) == 200
+    assert not any(stream.done() for stream in streams)
+    read.set()
+    assert await asyncio.gather(*streams) == [200] * 4
+    await application.state.serving.work.ended()
 
 
-def test_a_stream_that_is_never_read_ends(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stream_that_is_never_read_ends(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "drop_when_unread", partial(drop_when_unread, seconds=0.01))
-
-    async def scenario() -> None:
-        application = app(engine, Access([(TOKEN, "alpha")]), Limits())
-        asked = {"question": "Who is hired?", "stream": True}
-        await asyncio.wait_for(posted(application, TOKEN, "/v1/ask", asked, asyncio.Event()), 60)
-        await application.state.serving.work.ended()
-
-    asyncio.run(scenario())
+    application = app(engine, Access([(TOKEN, "alpha")]), Limits())
+    asked = {"question": "Who is hired?", "stream": True}
+    await asyncio.wait_for(posted(application, TOKEN, "/v1/ask", asked, asyncio.Event()), 60)
+    await application.state.serving.work.ended()

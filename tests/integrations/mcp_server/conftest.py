@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,21 +81,8 @@ def opened(evaluator: Gated) -> None:
     evaluator.reached.clear()
 
 
-Inside = Callable[[Client], Coroutine[Any, Any, None]]
-
-
 @asynccontextmanager
-async def client(offer: ServerConfig, mode: str = "legacy") -> AsyncIterator[Client]:
-    """The SDK's own client of a server in this process."""
-    async with Client(LibraryServer(offer), mode=mode, client_info=CLIENT) as made:
+async def connected(offer: ServerConfig, mode: str = "legacy") -> AsyncIterator[Client]:
+    """The SDK's own client of a server in this process, for a minute at most."""
+    async with asyncio.timeout(60), Client(LibraryServer(offer), mode=mode, client_info=CLIENT) as made:
         yield made
-
-
-def served(offer: ServerConfig, inside: Inside, mode: str = "legacy") -> None:
-    """Runs `inside` with such a client."""
-
-    async def whole() -> None:
-        async with client(offer, mode) as made:
-            await inside(made)
-
-    asyncio.run(asyncio.wait_for(whole(), 60))

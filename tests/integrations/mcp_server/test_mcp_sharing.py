@@ -39,23 +39,20 @@ async def reading(scope: Scope, receive: Receive, send: Send) -> None:
     await Response("read")(scope, receive, send)
 
 
-def test_a_reply_that_is_never_read_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.anyio
+async def test_a_reply_that_is_never_read_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "drop_when_unread", partial(drop_when_unread, seconds=0.01))
+    front = Gate(reading, ACCESS, Arrivals(lambda *_, **__: None))
+    headers = [(b"authorization", f"Bearer {ALICE}".encode()), *MODERN]
 
-    async def scenario() -> None:
-        front = Gate(reading, ACCESS, Arrivals(lambda *_, **__: None))
-        headers = [(b"authorization", f"Bearer {ALICE}".encode()), *MODERN]
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
 
-        async def receive() -> Message:
-            return {"type": "http.request", "body": b"", "more_body": False}
+    async def send(_: Message) -> None:
+        await asyncio.Event().wait()
 
-        async def send(_: Message) -> None:
-            await asyncio.Event().wait()
-
-        scope = {"type": "http", "method": "GET", "path": "/mcp", "headers": headers}
-        await asyncio.wait_for(front(scope, receive, send), 60)
-
-    asyncio.run(scenario())
+    scope = {"type": "http", "method": "GET", "path": "/mcp", "headers": headers}
+    await asyncio.wait_for(front(scope, receive, send), 60)
 
 
 @pytest.fixture
