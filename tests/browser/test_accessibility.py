@@ -87,7 +87,7 @@ def test_neither_has_a_run_with_its_source_open(open_page, answered):
 @pytest.mark.slow
 def test_neither_has_a_dialog(open_page, answered):
     page = open_page(answered)
-    page.get_by_role("button", name="More", exact=True).last.click()
+    page.get_by_role("button", name="More…").click()
     page.get_by_role("button", name="Why is a page missing?").click()
     page.get_by_label("Page", exact=True).fill("45")
     page.get_by_role("button", name="Explain").click()

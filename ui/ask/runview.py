@@ -193,7 +193,7 @@ def _tools(session: Session, run: str, trace: Trace, stale: marks.Stale) -> None
         with st.popover("Share"):
             clicks.button("Present it full screen", "present-this", presentation.enter)
             files.offer(session, trace, stale)
-        with st.popover("More"):
+        with st.popover("More…"):
             said = f"Asks this question in two to four ways at once, side by side{_of_library(trace)}."
             clicks.button("Compare", "compare-this", state.prepare, trace, disabled=not asks, help=said)
             if trace.rounds and not trace.elsewhere:
