@@ -75,7 +75,7 @@ FallbackAction = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TimedEvent:
-    """`at`: seconds since the start of the run, which whoever emits it sets."""
+    """`at`: seconds since the start of the run, set as it is emitted."""
 
     at: float = 0.0
 

@@ -76,13 +76,13 @@ class BackgroundEmbedding:
         self._library, self._embedder = library, embedder
         self._more, self._last = threading.Event(), False
         self._job = Job("vectors", library.folder.name, self._work, cancel=cancel)
-        self._begun = False
+        self._started = False
 
     def wake(self) -> None:
         """Documents have come."""
         self._more.set()
-        if not self._begun:
-            self._begun = True
+        if not self._started:
+            self._started = True
             self._job.start()
 
     def finish(self) -> Iterator[Embedding | EmbeddingFailed]:
@@ -105,7 +105,7 @@ class BackgroundEmbedding:
         """Wait for what is under way, which ends at Stop."""
         self._last = True
         self._more.set()
-        if self._begun:
+        if self._started:
             self._job.wait()
 
     def _work(self, cancel: threading.Event, tell: Callable[[Embedding], None]) -> None:

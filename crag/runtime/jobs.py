@@ -180,7 +180,7 @@ class Job(Generic[E]):
             return self._events[0] if self._events else None
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Whether it is over, at the latest after so many seconds; None: it is waited for."""
+        """Whether it is over within `seconds`; None: it is waited for."""
         with self._changed:
             return self._changed.wait_for(lambda: not self.running, seconds)
 

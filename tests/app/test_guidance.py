@@ -177,6 +177,6 @@ def test_all_situations_are_shown_with_both_sides(compare: AppTest) -> None:
     list(job.follow())
     compare.run()
     page = said(compare)
-    assert not compare.exception and not job.error
+    assert not compare.exception and not job.error and "</div>0" not in page and page.count("Marked: ") == 2
     assert page.count("Plain RAG") >= 3 and "3. An order to the model" in page and "Says 4.0 percent" in page
     assert program().engine.library().size == (0, 0)

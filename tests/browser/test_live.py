@@ -142,7 +142,7 @@ def test_documents_can_be_used_and_deleted_while_a_file_is_added(page, served):
     served.reading.touch()
     drop(page, "third.pdf", "A third book tells of bridges\nand of nothing else.")
     page.get_by_test_id("stProgress").wait_for()
-    page.wait_for_timeout(4_000)  # the page is drawn anew while the upload begins, which closes what is opened
+    page.wait_for_timeout(4_000)  # the page is drawn again while the upload begins, which closes what is opened
     page.get_by_role("button", name="Delete document").click()
     page.get_by_test_id("stPopoverBody").get_by_role("button", name="Delete").click()
     expect(page.get_by_role("heading", name="keeper.pdf")).to_have_count(0)

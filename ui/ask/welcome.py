@@ -107,7 +107,7 @@ def _library(session: Session) -> None:
     if sample := session.sample():
         asked = {each.question: f"Your documents: {VERDICTS[each.expected]}." for each in sample.questions}
     elif session.settings(session.strategy).overview:
-        latest = [*session.library.documents.names().values()][: -_LATEST - 1 : -1]
+        latest = reversed([*session.library.documents.names().values()][-_LATEST:])
         asked = {f"What is {re.sub(r'[-_]+', ' ', PurePath(name).stem)} about?": name for name in latest}
     _questions(session, "Three questions to try" if sample else "Try a question", asked)
     if sample:

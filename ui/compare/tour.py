@@ -121,5 +121,5 @@ def _run(trace: Trace, says: str) -> Html:
     """One run's action and answer as on the Ask page, and how much of what it found speaks to a model."""
     head = h.p[h.b[words.strategy(trace.strategy)], " ", state_chip(trace.outcome), " ", h.span("tag")[says]]
     number = marked(trace)
-    said = number and h.p("small")[f"Marked: {words.count(number, 'chunk')} with text that speaks to a model."]
-    return h.fragment(h.div("cx")[head], action(trace), answer(trace, opens=False), said and h.div("cx")[said])
+    note = h.p("small")[f"Marked: {words.count(number, 'chunk')} with text that speaks to a model."] if number else ""
+    return h.fragment(h.div("cx")[head], action(trace), answer(trace, opens=False), h.div("cx")[note])

@@ -251,7 +251,7 @@ def _file_state(session: Session) -> None:
     server, size = server_of(file, model.endpoint.mark, model.endpoint.threads), format_size(file.stat().st_size)
     if server.loaded:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.caption(f"Runs: {size}. It unloads after a while without a question.", width="content")
+            st.caption(f"Loaded: {size}. It leaves the memory after a while without a question.", width="content")
             if not session.shared:
                 clicks.button("Unload the model", "models-unload", _unload, session, server, type="tertiary")
         return

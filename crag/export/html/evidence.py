@@ -96,10 +96,8 @@ def _zones(number: int, found: Sequence[RetrievedChunk], here: Round, trace: Tra
         far.discard(max(far, key=lambda id: scores[id] or 0.0))
     if here.decision is None or len(far) < _FOLDED:
         far = set()
-    near, rest = (
-        [_chunk(each, here, trace, view) for each in found if (each.chunk.id in far) is folded]
-        for folded in (False, True)
-    )
+    near = [_chunk(each, here, trace, view) for each in found if each.chunk.id not in far]
+    rest = [_chunk(each, here, trace, view) for each in found if each.chunk.id in far]
     if not rest:
         return h.fragment(near)
     more = f"{words.count(len(rest), 'more', '')}, {FITS[Action.INCORRECT]}"
