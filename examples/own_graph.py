@@ -29,7 +29,7 @@ def retrieve(state: State) -> State:
 
 def evaluate(state: State) -> State:
     grades = list(engine.grade(state["question"], [each.chunk.graded_text() for each in state["found"]]))
-    return {"decision": decide(grades, upper=0.4, lower=0.2, aggregation=Aggregation.ANY)}
+    return {"decision": decide(grades, upper=0.5, lower=0.2, aggregation=Aggregation.ANY)}
 
 
 def rewrite(state: State) -> State:
