@@ -6,7 +6,6 @@ import hashlib
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 
 from crag.core.errors import LibraryError
@@ -122,31 +121,23 @@ class GradingService:
 
 
 class GradeBatch:
-    """A cache of grades that can write those of many sources in one transaction."""
+    """A cache of grades that holds new ones until `store` writes them, all in one transaction."""
 
     def __init__(self, cache: GradeCache) -> None:
         self._cache = cache
-        self._held: dict[str, Grade] | None = None
+        self._new: dict[str, Grade] = {}
 
     def load_grades(self, keys: Sequence[str]) -> dict[str, Grade]:
-        held = {key: self._held[key] for key in keys if key in self._held} if self._held else {}
+        held = {key: self._new[key] for key in keys if key in self._new}
         return {**self._cache.load_grades([key for key in keys if key not in held]), **held}
 
     def save_grades(self, grades: dict[str, Grade]) -> None:
-        if self._held is None:
-            self._cache.save_grades(grades)
-        else:
-            self._held |= grades
+        self._new.update(grades)
 
-    @contextmanager
-    def hold(self) -> Iterator[None]:
-        """Within the block grades are held; they are stored at its end, also where it raises."""
-        held = self._held = dict[str, Grade]()
-        try:
-            yield
-        finally:
-            self._held = None
-            _save(self._cache, held)
+    def store(self) -> None:
+        """Write what is held, where that is possible."""
+        new, self._new = self._new, {}
+        _save(self._cache, new)
 
 
 class CachedStripGrader:

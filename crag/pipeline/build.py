@@ -136,7 +136,7 @@ def build_pipeline(
         strip_evaluator=scorer if outside else None,
         strip_grader=CachedStripGrader(inner, grades) if isinstance(inner, StripGrader) else None,
         set_grader=inner if isinstance(inner, SetGrader) and not outside else None,
-        hold_grades=grades.hold,
+        store_grades=grades.store,
         selector=LlmStripSelector(chat) if chat else None,
         rewriter=FallbackRewriter(rewriters, emitter),
         web=FallbackWeb(webs, emitter, meter, memory=library.cache, hours=hours, allowed=allowed) if webs else None,

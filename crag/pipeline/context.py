@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypedDict
 
@@ -93,8 +92,8 @@ class RunContext:
     `strip_evaluator` scores strips and web pages: where a chunk's grade is a call that costs, it is a local one.
     `strip_grader` scores strips in place; where there is none, or that is not asked for, they are graded one by one.
     `set_grader` grades chunks together, where it graded each of them; None: another evaluator does that.
-    `hold_grades`: a block at whose end its new grades are stored, all at once. `web_offered`: whether
-    help where there is no answer offers the web; None: no help is given. `wanted` says what the run ends with.
+    `store_grades` writes the run's new grades, at its end. `web_offered`: whether help where there is no answer offers
+    the web; None: no help is given. `wanted` says what the run ends with.
     """
 
     settings: Settings
@@ -109,7 +108,7 @@ class RunContext:
     strip_evaluator: RetrievalEvaluator | None = None
     strip_grader: StripGrader | None = None
     set_grader: SetGrader | None = None
-    hold_grades: Callable[[], AbstractContextManager[None]] = nullcontext
+    store_grades: Callable[[], None] = lambda: None
     selector: LlmStripSelector | None = None
     contextualizer: Contextualizer | None = None
     questions: LibraryQuestions | None = None

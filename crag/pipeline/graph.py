@@ -22,7 +22,7 @@ from typing import Literal
 
 from crag.core import events as ev
 from crag.core.policy import loops, refines, searches_web, uses_documents
-from crag.core.types import Action, Exchange, Standalone, Step
+from crag.core.types import Exchange, Standalone, Step
 from crag.pipeline import steps
 from crag.pipeline.context import RunContext, State
 
@@ -83,12 +83,12 @@ def after_library_rewrite(state: State, parts: RunContext) -> Node:
     *before, query = state["tried"]
     if query not in before:
         return "retrieve"
-    uses = uses_documents(_action(state), parts.settings)
+    uses = uses_documents(steps.action_of(state), parts.settings)
     return "refine_documents" if uses else _web_or_answer(state, parts)
 
 
 def _web_or_answer(state: State, parts: RunContext) -> Node:
-    wanted = searches_web(_action(state), parts.settings)
+    wanted = searches_web(steps.action_of(state), parts.settings)
     return "rewrite_for_web" if wanted and parts.web is not None else _answer_or_end(state, parts)
 
 
@@ -117,24 +117,25 @@ FOLLOWING: dict[Node, Node | Callable[[State, RunContext], Node]] = {
 """Each node with the one that comes after it."""
 
 
-def _action(state: State) -> Action | None:
-    decision = state.get("decision")
-    return decision.action if decision else None
-
-
 def _run_nodes(state: State, parts: RunContext) -> None:
-    """One node after another to the end, each with the state that those before it left."""
+    """One node after another to the end, each with the state that those before it left.
+
+    What was graded until the end, or until a stop, is stored.
+    """
     worded = state["standalone"]
     state["read"] = Standalone(question=worded) if worded else parts.read(state["question"])
     node = at_first(state)
-    while node != "end":
-        step, work = NODES[node]
-        changes: State = {}
-        with _during(step, state, changes, parts):
-            changes.update(work(state, parts))
-        state.update(changes)
-        following = FOLLOWING[node]
-        node = following(state, parts) if callable(following) else following
+    try:
+        while node != "end":
+            step, work = NODES[node]
+            changes: State = {}
+            with _during(step, state, changes, parts):
+                changes.update(work(state, parts))
+            state.update(changes)
+            following = FOLLOWING[node]
+            node = following(state, parts) if callable(following) else following
+    finally:
+        parts.store_grades()
 
 
 @contextmanager
@@ -162,7 +163,7 @@ def _shown(step: Step, state: State, parts: RunContext) -> bool:
         return True
     if "pages" in state:
         return parts.settings.refine_web and bool(state["pages"])
-    return refines(_action(state), parts.settings)
+    return refines(steps.action_of(state), parts.settings)
 
 
 def _calls(step: Step, changes: State, parts: RunContext) -> int:

@@ -14,6 +14,7 @@ from crag.core.policy import acted_on, chunks_acted_on, keeps_chunk, loops, refi
 from crag.core.ranking import rank_chunks
 from crag.core.trace import Round
 from crag.core.types import (
+    Action,
     Answer,
     Chunk,
     Decision,
@@ -163,10 +164,8 @@ def rewrite_for_library(state: State, parts: RunContext) -> State:
 def refine_documents(state: State, parts: RunContext) -> State:
     """The chunks' strips, scored and filtered; or the chunks whole, where the strategy does not refine."""
     settings = parts.settings
-    decision = state.get("decision")
-    action = decision.action if decision else None
     chunks = [found.chunk for found in state["acted"] if keeps_chunk(_grade(state, found.chunk), settings)]
-    if refines(action, settings):
+    if refines(action_of(state), settings):
         strips = _refine(chunks, "internal", state["question"], parts)
     else:
         strips = tuple(
@@ -337,8 +336,7 @@ def _refine(sources: Sequence[Chunk | WebPage], origin: Origin, question: str, p
         selector=parts.selector if asks else None,
         report=lambda error: parts.emitter.worked_around("refine", error, "scores"),
     )
-    with parts.hold_grades():
-        return score_strips(sources, origin, question, parts.settings, refinement)
+    return score_strips(sources, origin, question, parts.settings, refinement)
 
 
 def _emit_strips(sources: Sequence[str], origin: Origin, strips: Sequence[Strip], parts: RunContext) -> None:
@@ -356,6 +354,12 @@ def _sources(state: State) -> dict[str, Chunk | WebPage]:
     """What the ids of strips' sources stand for."""
     chunks: dict[str, Chunk | WebPage] = {found.chunk.id: found.chunk for found in state["acted"]}
     return {**chunks, **{page.id: page for page in state.get("pages", ())}}
+
+
+def action_of(state: State) -> Action | None:
+    """The action that was decided on last; None before, and where nothing was graded."""
+    decision = state.get("decision")
+    return decision.action if decision else None
 
 
 def _grade(state: State, chunk: Chunk) -> Grade | None:

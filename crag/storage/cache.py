@@ -44,7 +44,9 @@ class Cache:
             ]
             with self._database.write(synced=False) as connection:
                 put(connection, kept_grades, rows)
-                put(connection, reasons, [{"key": key, "reason": grade.reason} for key, grade in grades.items()])
+                given = [{"key": key, "reason": grade.reason} for key, grade in grades.items() if grade.reason]
+                if given:
+                    put(connection, reasons, given)
 
     def load_search(self, key: str, *, hours: float) -> tuple[str, tuple[WebPage, ...]] | None:
         """When web results were found (ISO 8601, UTC) and what; None if never, or longer ago than `hours`."""

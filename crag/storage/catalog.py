@@ -41,9 +41,12 @@ class Catalog:
     documents: Sequence[tuple[Document, Fields]]
 
     @classmethod
-    def read(cls, connection: Connection, earlier: Catalog | None = None) -> Catalog:
-        """All documents as this transaction sees them; what an `earlier` one of this library knew is not read again."""
-        library, now = store.meta(connection, "library"), search_rows.generation(connection)
+    def read(cls, connection: Connection, about: store.Meta, earlier: Catalog | None = None) -> Catalog:
+        """All documents as this transaction sees them; what an `earlier` one of this library knew is not read again.
+
+        `about`: what the transaction knows of the library.
+        """
+        library, now = about.library, about.generation
         known = earlier if earlier is not None and earlier.library == library else None
         changed = search_rows.changes_between(connection, known.generation, now) if known is not None else None
         documents: dict[int, tuple[Document, Fields]] = {}

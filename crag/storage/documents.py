@@ -171,11 +171,12 @@ class Documents:
             store.bump(connection, "described", number)
         return self.fields(id)
 
-    def version(self) -> tuple[str, str, int]:
+    def version(self) -> tuple[str, int, int]:
         """Another one as soon as `all`, `given` or `tracks` would say something else; for what is made of them."""
         with self._database.read() as connection:
             retrieved = connection.scalar(select(func.sum(stored_tracks.c.retrieved)))
-            return store.meta(connection, "library"), store.meta(connection, "generation"), int(retrieved or 0)
+            known = store.meta(connection)
+        return known.library, known.generation, int(retrieved or 0)
 
     def content_hash(self) -> str:
         """The same for the same documents cut into the same chunks, wherever they are stored: 32 hex digits."""

@@ -95,9 +95,10 @@ class IndexSync:
         Raises IndexUnavailableError, StorageError.
         """
         with self._database.read() as connection:
-            contents, generation = search_rows.contents(connection), search_rows.generation(connection)
-        if generation and (fill or self._opened(contents).generation >= 0):
-            self.use(contents, generation, lambda index: None, patient=True)
+            known = store.meta(connection)
+        contents = search_rows.contents_of(known)
+        if known.generation and (fill or self._opened(contents).generation >= 0):
+            self.use(contents, known.generation, lambda index: None, patient=True)
 
     def follow(self, *, fill: bool = True) -> None:
         """As `refresh`, so that the next search need not. What fails now, that search meets and says."""
@@ -202,7 +203,7 @@ class IndexSync:
 
     def _fill(self, index: ChunkIndex, stop: threading.Event, added: Callable[[int], None]) -> None:
         with self._database.place.alone(stop) as ours, self._database.read() as connection:
-            generation = search_rows.generation(connection)
+            generation = store.meta(connection).generation
             if not ours or index.generation >= generation:  # another process was first
                 return
             changes = search_rows.changed_since(connection, index.generation)

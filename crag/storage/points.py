@@ -49,7 +49,8 @@ class Points:
     def standing(self) -> tuple[Contents, int]:
         """What made the vectors, and the generation of the records."""
         with self._database.read() as connection:
-            return search_rows.contents(connection), search_rows.generation(connection)
+            known = store.meta(connection)
+        return search_rows.contents_of(known), known.generation
 
     def spans(self) -> Spans:
         """The documents' chunks, read from an index: no text is passed over."""
@@ -85,7 +86,7 @@ class Points:
         if len(numbers):
             asked = asked.where(vectors.c.chunk.between(int(numbers[0]), int(numbers[-1])))
         with self._database.read() as connection:
-            dimension = int(store.meta(connection, "dimension"))
+            dimension = store.meta(connection).dimension
             wanted = set(numbers.tolist())
             for part in store.in_parts(connection, asked, _AT_ONCE):
                 rows = [vector for number, vector in part if number in wanted]

@@ -143,7 +143,7 @@ def _move_out(connection: Connection, each: Due, now: datetime) -> None:
         "name": content["document"]["name"],
         "at": now.isoformat(timespec="milliseconds"),
         "reason": each.why,
-        "model": store.meta(connection, "model"),
+        "model": store.meta(connection).model,
         "content": json.dumps(content),
         "vectors": its_vectors,
     }

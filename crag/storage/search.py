@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import numpy as np
 from sqlalchemy import Connection
 
-from crag.core.errors import EmptyLibraryError, InputError, ModelMismatchError, QuestionError
+from crag.core.errors import EmptyLibraryError, InputError, QuestionError
 from crag.core.protocols import Embedder, SearchQuery, embed_question
 from crag.core.types import RetrievedChunk
 from crag.index.chunk_index import Candidates, ChunkIndex, Scores, Vectors
@@ -46,14 +46,14 @@ class Search:
         Raises EmptyLibraryError, QuestionError, IndexUnavailableError, where `find_in_records` still serves, and
         ProviderError where an embedding server fails: a query `by_words` needs none.
         """
-        with self._asked(query) as connection:
-            bare = self._without_names(connection, query) if query.mode == "hybrid" else ""
+        with self._asked(query) as (connection, known):
+            bare = self._without_names(self._catalog_of(connection, known), query) if query.mode == "hybrid" else ""
         # Outside the transaction: the model may take its time, and loads itself on the first question.
-        vector = self._vector(query, query.text, embedder)
+        vector = self._vector(query, query.text, embedder, known)
         # A chunk of a document that is named is as near as the nearer of the two.
-        unnamed = self._vector(query, bare, embedder) if bare else None
-        with self._asked(query) as connection:
-            return self._through_index(connection, query, vector, unnamed)
+        unnamed = self._vector(query, bare, embedder, known) if bare else None
+        with self._asked(query) as (connection, known):
+            return self._through_index(connection, known, query, vector, unnamed)
 
     def find_in_records(self, query: SearchQuery, embedder: Embedder | None = None) -> list[RetrievedChunk]:
         """The same without the index, for when it fails: of the chunks that share words with the query, the best.
@@ -61,11 +61,11 @@ class Search:
         Reads every text. Raises as `find` does, but for the index.
         """
         query = replace(query, mode="hybrid")
-        with self._asked(query):
+        with self._asked(query) as (_, known):
             pass
-        vector = self._vector(query, query.text, embedder)
-        with self._asked(query) as connection:
-            catalog = self._catalog_of(connection)
+        vector = self._vector(query, query.text, embedder, known)
+        with self._asked(query) as (connection, known):
+            catalog = self._catalog_of(connection, known)
             words = list(dict.fromkeys(word for group in _groups(query) for word in group))
             allowed = catalog.allowed(query.where, query.min_confidence)
             numbers, lexical = search_rows.with_words(connection, words, max(CANDIDATES, query.k), allowed)
@@ -78,22 +78,17 @@ class Search:
             self._catalog = None
         self._upkeep.forget()
 
-    def _vector(self, query: SearchQuery, text: str, embedder: Embedder | None) -> Vectors:
+    def _vector(self, query: SearchQuery, text: str, embedder: Embedder | None, known: store.Meta) -> Vectors:
         """What the question is compared by; zeros where it is compared by words alone. Raises ModelMismatchError."""
-        with self._database.read() as connection:
-            dimension = search_rows.contents(connection).dimension
         if query.by_words:
-            return np.zeros(dimension, np.float32)
+            return np.zeros(known.dimension, np.float32)
         vector = embed_question(embedder or self._embedder, text)
-        if len(vector) != dimension:
-            raise ModelMismatchError(
-                f"The library's vectors have {dimension} numbers; the model now gives {len(vector)}."
-            )
+        store.check_dimension(known, len(vector))
         return vector
 
     @contextmanager
-    def _asked(self, query: SearchQuery) -> Iterator[Connection]:
-        """The records, for a query that this library can be asked."""
+    def _asked(self, query: SearchQuery) -> Iterator[tuple[Connection, store.Meta]]:
+        """The records and what is known of them as a whole, for a query that this library can be asked."""
         if not query.text.strip():
             raise QuestionError("The question is empty.")
         if query.k < 1:
@@ -101,21 +96,21 @@ class Search:
         with self._database.read() as connection:
             if store.empty(connection):
                 raise EmptyLibraryError("The library holds no documents yet.")
-            store.check_model(connection, self._embedder)
-            yield connection
+            known = store.meta(connection)
+            store.check_made_by(known, self._embedder)
+            yield connection, known
 
-    def _without_names(self, connection: Connection, query: SearchQuery) -> str:
+    def _without_names(self, catalog: Catalog, query: SearchQuery) -> str:
         """The query without the names of the documents that it names; "" where it names none."""
-        catalog = self._catalog_of(connection)
         named = catalog.titles.scores(query.text)
         numbers = catalog.outstanding(named, catalog.allowed(query.where, query.min_confidence))
         documents = [catalog.documents[place][0] for place in np.searchsorted(catalog.numbers, numbers)]
         return without_names(query.text, [f"{document.name} {document.title}" for document in documents])
 
     def _through_index(
-        self, connection: Connection, query: SearchQuery, vector: Vectors, unnamed: Vectors | None
+        self, connection: Connection, known: store.Meta, query: SearchQuery, vector: Vectors, unnamed: Vectors | None
     ) -> list[RetrievedChunk]:
-        catalog = self._catalog_of(connection)
+        catalog = self._catalog_of(connection, known)
         groups = [] if query.mode == "dense" else _groups(query)
         allowed = catalog.allowed(query.where, query.min_confidence)
         named = catalog.titles.scores(query.text) if query.mode == "hybrid" else None
@@ -130,21 +125,20 @@ class Search:
                 candidates = nearer(candidates, index.top(unnamed, groups, max(_OF_NAMED, query.k), outstanding))
             return candidates
 
-        candidates = self._upkeep.use(search_rows.contents(connection), catalog.generation, found)
+        candidates = self._upkeep.use(search_rows.contents_of(known), catalog.generation, found)
         if query.by_words:
             candidates = candidates.with_words()
         return _rank(connection, query, vector, catalog, candidates, named)
 
-    def _catalog_of(self, connection: Connection) -> Catalog:
+    def _catalog_of(self, connection: Connection, known: store.Meta) -> Catalog:
         """From memory if nothing changed, in this process or another, since it was read; else read again."""
-        library, generation = store.meta(connection, "library"), search_rows.generation(connection)
         with self._lock:
             current = self._catalog
-            if current is not None and (current.library, current.generation) == (library, generation):
+            if current is not None and (current.library, current.generation) == (known.library, known.generation):
                 return current
-            read = Catalog.read(connection, current)
+            read = Catalog.read(connection, known, current)
             # A reader that began before the last change must not turn the clock back for the others.
-            if current is None or current.library != library or current.generation < generation:
+            if current is None or current.library != known.library or current.generation < known.generation:
                 self._catalog = read
             return read
 

@@ -39,16 +39,12 @@ class Changes:
 
 def contents(connection: Connection) -> Contents:
     """What an index of this library holds."""
-    return Contents(
-        library=store.meta(connection, "library"),
-        model=store.meta(connection, "model"),
-        dimension=int(store.meta(connection, "dimension")),
-    )
+    return contents_of(store.meta(connection))
 
 
-def generation(connection: Connection) -> int:
-    """Counts the changes of documents, chunks and vectors; 0 where there were none."""
-    return int(store.meta(connection, "generation"))
+def contents_of(known: store.Meta) -> Contents:
+    """The same, of what is known of the library."""
+    return Contents(library=known.library, model=known.model, dimension=known.dimension)
 
 
 def changes_between(connection: Connection, since: int, now: int) -> dict[int, set[str]] | None:
@@ -65,7 +61,7 @@ def changes_between(connection: Connection, since: int, now: int) -> dict[int, s
 
 def changed_since(connection: Connection, since: int) -> Changes | None:
     """What changed after generation `since`; None where only all together tells, as after all was embedded again."""
-    found = changes_between(connection, since, generation(connection))
+    found = changes_between(connection, since, store.meta(connection).generation)
     if found is None:
         return None
     deleted = [document for document, kinds in found.items() if "deleted" in kinds]
@@ -86,7 +82,7 @@ def batches(connection: Connection, of: Sequence[int] | None, at_once: int) -> I
         .order_by(chunks.c.number)
     )
     waiting = set(connection.scalars(select(unembedded.c.document)))
-    none = bytes(4 * int(store.meta(connection, "dimension")))
+    none = bytes(4 * store.meta(connection).dimension)
     if of is None:
         yield from _gathered(store.in_parts(connection, asked, at_once), waiting, none)
         return

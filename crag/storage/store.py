@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, Literal
 
@@ -55,7 +55,8 @@ CHUNK_WITHOUT_LINES = CHUNK.with_only_columns(
 _DOCUMENT: TypeAdapter[Document] = TypeAdapter(Document)
 _BATCH = 500
 """Values that one statement is asked for."""
-_META = select(about.c.value).where(about.c.key == bindparam("key"))
+_META = select(about.c.key, about.c.value)
+_ANY = select(chunks.c.number).limit(1)
 
 
 def select_in(
@@ -107,9 +108,29 @@ def count(connection: Connection, of: FromClause, *where: ColumnElement[bool]) -
     return connection.scalars(select(func.count()).select_from(of).where(*where)).one()
 
 
-def meta(connection: Connection, key: str) -> str:
-    """One of: library (its own id), generation (counts changes of chunks and vectors), model, dimension."""
-    return str(connection.scalars(_META, {"key": key}).one())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meta:
+    """What is known of a library as a whole.
+
+    `library` is its own id; `generation` counts the changes of documents, chunks and vectors, 0 where there were none;
+    `model` made the vectors, of `dimension` numbers each.
+    """
+
+    library: str
+    generation: int
+    model: str
+    dimension: int
+
+
+def meta(connection: Connection) -> Meta:
+    """As the transaction sees it."""
+    known = dict(map(tuple, connection.execute(_META)))
+    return Meta(
+        library=known["library"],
+        generation=int(known["generation"]),
+        model=known["model"],
+        dimension=int(known["dimension"]),
+    )
 
 
 def _set(connection: Connection, key: str, value: str) -> None:
@@ -126,7 +147,7 @@ def bump(connection: Connection, kind: Change, document: int | None = None) -> N
 
 def bump_all(connection: Connection, changed: Sequence[tuple[Change, int | None]]) -> None:
     """Note several changes in their order, as `bump` does."""
-    before = int(meta(connection, "generation"))
+    before = meta(connection).generation
     _set(connection, "generation", str(before + len(changed)))
     rows = [
         {"generation": generation, "document": document, "kind": kind}
@@ -137,14 +158,19 @@ def bump_all(connection: Connection, changed: Sequence[tuple[Change, int | None]
 
 def empty(connection: Connection) -> bool:
     """Whether there is nothing to search."""
-    return connection.execute(select(chunks.c.number).limit(1)).first() is None
+    return connection.execute(_ANY).first() is None
 
 
 def check_model(connection: Connection, embedder: Embedder) -> None:
     """Raises ModelMismatchError if there are vectors, and another model made them."""
-    stored, used = meta(connection, "model"), model_name(embedder)
-    if stored != used and not empty(connection):
-        raise ModelMismatchError(f"The library's vectors were made by {stored}; the model in use is {used}.")
+    if not empty(connection):
+        check_made_by(meta(connection), embedder)
+
+
+def check_made_by(known: Meta, embedder: Embedder) -> None:
+    """Raises ModelMismatchError where another model made the vectors."""
+    if known.model != (used := model_name(embedder)):
+        raise ModelMismatchError(f"The library's vectors were made by {known.model}; the model in use is {used}.")
 
 
 def ensure_model(connection: Connection, embedder: Embedder) -> None:
@@ -152,11 +178,16 @@ def ensure_model(connection: Connection, embedder: Embedder) -> None:
     if empty(connection):
         _set_model(connection, embedder)
         return
-    check_model(connection, embedder)
-    stored = int(meta(connection, "dimension"))
-    if stored != embedder.dimension:
+    known = meta(connection)
+    check_made_by(known, embedder)
+    check_dimension(known, embedder.dimension)
+
+
+def check_dimension(known: Meta, dimension: int) -> None:
+    """Raises ModelMismatchError where the vectors have another number of numbers."""
+    if known.dimension != dimension:
         raise ModelMismatchError(
-            f"The library's vectors have {stored} numbers; the model now gives {embedder.dimension}."
+            f"The library's vectors have {known.dimension} numbers; the model now gives {dimension}."
         )
 
 

@@ -8,13 +8,25 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Subquery, delete, func, select, update
+from sqlalchemy import Connection, delete, func, select, update
 
 from crag.core.protocols import Embedder
 from crag.core.types import Chunk
 from crag.storage import store
 from crag.storage.database import Database
 from crag.storage.tables import chunks, documents, unembedded, vectors
+
+_MISSING = (
+    select(chunks.c.number, chunks.c.document, chunks.c.ordinal)
+    .select_from(
+        unembedded.join(chunks, chunks.c.document == unembedded.c.document).outerjoin(
+            vectors, vectors.c.chunk == chunks.c.number
+        )
+    )
+    .where(vectors.c.chunk.is_(None))
+    .subquery()
+)
+"""The chunks without a vector, of those documents alone that may have some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +54,7 @@ class Unembedded:
     def missing(self) -> int:
         """How many of their chunks have no vector."""
         with self._database.read() as connection:
-            return connection.scalars(select(func.count()).select_from(_missing())).one()
+            return connection.scalars(select(func.count()).select_from(_MISSING)).one()
 
     def share(self) -> float:
         """The share of all chunks that have a vector, of 0 to 1."""
@@ -66,7 +78,7 @@ class Unembedded:
 
     def next(self, most: int) -> dict[int, Chunk]:
         """At most this many chunks without a vector, by their numbers: those of the oldest document first."""
-        c = _missing().c
+        c = _MISSING.c
         with self._database.read() as connection:
             numbers = connection.scalars(select(c.number).order_by(c.document, c.ordinal).limit(most)).all()
             return store.chunks_numbered(connection, numbers)
@@ -93,22 +105,9 @@ class Unembedded:
             connection.execute(update(unembedded).values(why=why))
 
 
-def _missing() -> Subquery:
-    """The chunks without a vector, of those documents alone that may have some."""
-    joined = unembedded.join(chunks, chunks.c.document == unembedded.c.document).outerjoin(
-        vectors, vectors.c.chunk == chunks.c.number
-    )
-    return (
-        select(chunks.c.number, chunks.c.document, chunks.c.ordinal)
-        .select_from(joined)
-        .where(vectors.c.chunk.is_(None))
-        .subquery()
-    )
-
-
 def _finish(connection: Connection, touched: Collection[int]) -> None:
     """Take those of these documents from the list that have all of their vectors."""
-    listed, left, among = unembedded.c.document, _missing().c.document, sorted(touched)
+    listed, left, among = unembedded.c.document, _MISSING.c.document, sorted(touched)
     waiting = {number for (number,) in store.select_in(connection, select(listed), listed, among)}
     whole = waiting - {number for (number,) in store.select_in(connection, select(left).distinct(), left, among)}
     if whole:

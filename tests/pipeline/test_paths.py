@@ -152,12 +152,12 @@ def test_stop_ends_the_run_at_the_next_grade() -> None:
         return 0.5
 
     case = Case("plain-rag", [GOOD])
-    parts = replace(
-        case.parts, settings=Settings(), evaluator=ScriptedEvaluator(score=stopping), meter=UsageTracker(cancel=stop)
-    )
-    seen: list[ev.Event] = []
+    evaluator, meter, stored = ScriptedEvaluator(score=stopping), UsageTracker(cancel=stop), list[str]()
+    parts = replace(case.parts, settings=Settings(), evaluator=evaluator, meter=meter)
+    parts = replace(parts, store_grades=lambda: stored.append("what was graded"))
     with pytest.raises(CancelledError):
-        seen.extend(run_graph(QUESTION, parts))
+        list(run_graph(QUESTION, parts))
+    assert stored == ["what was graded"]
 
 
 def test_events_arrive_while_the_step_is_under_way() -> None:

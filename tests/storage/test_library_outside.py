@@ -155,7 +155,7 @@ def test_every_change_of_documents_and_vectors_is_noted_with_its_generation(libr
         (5, 3, "added"),
     ]
     with library._database.read() as connection:
-        assert meta(connection, "generation") == "5"
+        assert meta(connection).generation == 5
 
 
 @pytest.mark.files

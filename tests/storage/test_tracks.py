@@ -93,11 +93,11 @@ def test_a_run_stored_twice_counts_once_and_evaluations_not_at_all(library: Libr
 def test_a_run_changes_no_generation_and_deleting_takes_the_record_along(library: Library, fill: Fill) -> None:
     document, other = fill(library, "alpha"), fill(library, "beta")
     with library._database.read() as connection:
-        before = meta(connection, "generation")
+        before = meta(connection)
     for place, each in enumerate((document, other)):
         library.runs.save(run(f"run {place}", library.documents.chunks(each.id), [0.5] * 4), [])
     with library._database.read() as connection:
-        assert meta(connection, "generation") == before
+        assert meta(connection) == before
     library.documents.delete(document.id)
     assert library.documents.tracks().keys() == {other.id}
     with library._database.read() as connection:

@@ -238,5 +238,5 @@ def test_an_index_ahead_of_a_reader_is_good_enough(watched: Library, fill: Fill)
         fill(watched, "beta")
         watched.refresh_index()
         query, vector = SearchQuery("beta", 9), embed_question(watched.embedder, "beta")
-        found = watched._search._through_index(early, query, vector, None)
+        found = watched._search._through_index(early, store.meta(early), query, vector, None)
     assert {each.chunk.source for each in found} == {"alpha.pdf"}

@@ -65,7 +65,7 @@ def holdings(session: Session) -> Sequence[Held]:
     return _held(place, (stamp, library.facts.standing()), tuple(sorted(said.items())), _session=session)
 
 
-Stamp = tuple[str, str, int]
+Stamp = tuple[str, int, int]
 
 
 @remembered(max_entries=8, ttl=_FILES_SECONDS)

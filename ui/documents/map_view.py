@@ -140,7 +140,7 @@ def _forget_job(latest: _Latest) -> None:
 
 @remembered(show_spinner="Drawing the map…", max_entries=4)
 def _chunks(
-    stamp: tuple[str, tuple[str, str, int]], version: Version, *, _library: Library, _found: Projection
+    stamp: tuple[str, tuple[str, int, int]], version: Version, *, _library: Library, _found: Projection
 ) -> Chunks:
     return read_chunks(_library, _found)
 
