@@ -210,12 +210,8 @@ class Engine:
         """Purge every named library as `config.storage.purge` says, and delete what can't be restored any more.
 
         Web pages in them are looked at again where `config.storage.refresh` says how old they may become. The audit log
-        is kept for as long as `config.serving.audit_days` says, empty private workspaces for
-        `config.quotas.empty_days`.
+        is kept for as long as `config.serving.audit_days` says.
         """
-        for name in self.private_libraries.forgotten(self.config.quotas.empty_days):
-            self._libraries.forget(self.private_libraries.root / name)
-            self.private_libraries.drop_empty(name)
         renew = partial(self.pages.renew, days=days, stop=stop) if (days := self.config.storage.refresh_days) else None
         self._libraries.tidy(self.private_libraries, self.config.storage.purge, stop, renew, self.teams.purged)
         self.teams.tidy()

@@ -261,8 +261,6 @@ class QuotaSettings(SettingsGroup, title="quotas"):
     )
     """How much the outside calls of all workspaces together may cost per day (UTC), as far as prices are known. Beyond
     that, local parts answer."""
-    empty_days: int = setting(1, "Empty workspaces stay", Range(1, 3650, step=1, unit="days"))
-    """After how many days an empty private workspace is removed."""
 
 
 class Keys:

@@ -11,17 +11,16 @@ import time
 from contextlib import closing, suppress
 from pathlib import Path
 
-from sqlalchemy import Connection, exists, func, or_, select, table, text, union_all
+from sqlalchemy import func, select, table, text, union_all
 from sqlalchemy.exc import SQLAlchemyError
 
 from crag.core.errors import InputError, StorageError
 from crag.storage.postgres import PostgresSchema, Server, schema_of
 from crag.storage.sqlite import SqliteFile, connect, translate_errors
-from crag.storage.tables import LIBRARY, documents, labels, purged, question_sets, runs
+from crag.storage.tables import LIBRARY, documents
 from crag.storage.values import KeyValueStore
 
 WORKSPACE_NAME = re.compile(r"[a-z0-9-]{1,64}")
-_CONTENT = documents, purged, runs, question_sets, labels
 _SIZES = (
     "SELECT n.nspname, coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint"
     " FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind = 'r' WHERE {}"
@@ -71,20 +70,14 @@ class DataFolder:
                 found += connection.scalar(asked) or 0
         return found
 
-    def remove(self, workspace: str, *, if_unused: bool = False) -> bool:
-        """Remove a library with all that it holds. `if_unused`: only if nobody has it open.
-
-        Returns whether it is gone.
-        """
+    def remove(self, workspace: str) -> None:
+        """Remove a library with all that it holds."""
         folder = self._root / workspace
         with translate_errors(folder):
             if folder.is_symlink():
                 raise StorageError("The library is a link to elsewhere, and was left as it is.")
-            if if_unused and _is_open_elsewhere(folder / "library.db"):
-                return False
             if folder.is_dir():
                 shutil.rmtree(folder)
-        return True
 
 
 class ServerLibraries:
@@ -114,15 +107,12 @@ class ServerLibraries:
         """The bytes of one library; 0 where it does not exist."""
         return self._measure("n.nspname = :schema", schema=schema_of(workspace)).get(schema_of(workspace), 0)
 
-    def remove(self, workspace: str, *, if_unused: bool = False) -> bool:
-        """Remove a library's schema, if it is there; with `if_unused` only an empty one. Whether it is gone."""
+    def remove(self, workspace: str) -> None:
+        """Remove a library's schema, if it is there."""
         store = self.store(workspace)
         with store.translated(), store.transaction(write=True) as (connection, found):
-            if if_unused and not holds_nothing(connection):
-                return False
             if found is not None:
                 connection.exec_driver_sql(f'DROP SCHEMA "{store.schema}" CASCADE')
-        return True
 
     def documents(self) -> int:
         """How many documents all libraries hold."""
@@ -139,11 +129,6 @@ class ServerLibraries:
 Libraries = DataFolder | ServerLibraries
 
 
-def holds_nothing(connection: Connection) -> bool:
-    """Whether a library holds no document, run, question set or label, nor anything that can be brought back."""
-    return not connection.scalar(select(or_(*(exists(select(table)) for table in _CONTENT))))
-
-
 def check_workspace_name(workspace: str) -> str:
     """The name of a workspace, as it was given. Raises InputError for what can be none."""
     if not WORKSPACE_NAME.fullmatch(workspace):
@@ -151,18 +136,6 @@ def check_workspace_name(workspace: str) -> str:
             f"{workspace!r} is no name for a workspace.", "Use 1 to 64 of the characters a to z, 0 to 9 and -."
         )
     return workspace
-
-
-def _is_open_elsewhere(file: Path) -> bool:
-    """Whether a process has the library open: SQLite keeps two files beside it until the last one closes it.
-
-    Opening and closing the file here removes those that a killed process left.
-    """
-    beside = [file.with_name(f"{file.name}{end}") for end in ("-wal", "-shm")]
-    if file.is_file() and any(each.exists() for each in beside):
-        with closing(connect(file)) as connection:
-            connection.exec_driver_sql("SELECT count(*) FROM sqlite_master")
-    return any(each.exists() for each in beside)
 
 
 def _bytes_of(folder: Path) -> int:

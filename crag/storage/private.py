@@ -7,33 +7,25 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import logging
 import re
 import secrets
 import shutil
-import time
-from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 
-from crag.core.errors import StorageError
 from crag.storage.database import Database
-from crag.storage.places import DataFolder, Libraries, ServerLibraries, holds_nothing
+from crag.storage.places import DataFolder, Libraries, ServerLibraries
 from crag.storage.postgres import Server
 from crag.storage.values import SIGNED_WITH, KeyValueStore
 
 _log = logging.getLogger(__name__)
 
-_EMPTY = "empty.json"
-"""The empty private libraries, each with the time since when it is known to be empty."""
 _SECRET = 32
 """Bytes of what keys are signed with."""
 _RANDOM, _SIGN = 32, 16
 """Hexadecimal digits of a key: what is random, and the sign that this program puts behind it."""
 _KEY = re.compile(rf"[0-9a-f]{{{_RANDOM + _SIGN}}}")
-_NAME = re.compile(r"p-[0-9a-f]{40}")
-_DAY = 24 * 3600.0
 
 
 def name_of(key: str) -> str:
@@ -66,15 +58,13 @@ class PrivateLibraries:
         """Whether there is a library of this name, empty or not. Raises StorageError."""
         return Database(self.libraries.store(name)).exists
 
-    def remove(self, name: str, *, if_unused: bool = False) -> bool:
+    def remove(self, name: str) -> None:
         """Remove a library, which must be closed here, with all that it holds. Raises as `DataFolder.remove` does."""
-        gone = self.libraries.remove(name, if_unused=if_unused)
-        if gone:
-            shutil.rmtree(self.root / name, ignore_errors=True)  # the index of a library in a database
-        return gone
+        self.libraries.remove(name)
+        shutil.rmtree(self.root / name, ignore_errors=True)  # the index of a library in a database
 
-    def settle(self, days: int = 1) -> None:
-        """Once at the start, make everything readable by its owner alone and remove libraries empty for `days`.
+    def settle(self) -> None:
+        """Once at the start, make everything readable by its owner alone.
 
         What fails is logged and left as it is: one broken library must not keep the program from starting.
         """
@@ -84,41 +74,6 @@ class PrivateLibraries:
                     place.chmod(0o700 if place.is_dir() else 0o600)
             except OSError as error:
                 _log.warning("the rights to %s were left as they are: %s", place.name, error.strerror)
-        for name in self.forgotten(days):
-            self.drop_empty(name)
-
-    def forgotten(self, days: int = 1) -> list[str]:
-        """The private libraries that were found empty more than `days` ago and are still. Failures are logged."""
-        now = time.time()
-        try:
-            before: dict[str, float] = json.loads(self._values.read(_EMPTY) or b"{}")
-            empty = {
-                name: before.get(name, now)
-                for name in filter(_NAME.fullmatch, self.libraries.names())
-                if self._is_empty(name)
-            }
-            if empty != before:
-                self._values.put(_EMPTY, json.dumps(empty).encode())
-        except (StorageError, ValueError) as error:
-            _log.warning("empty libraries were left as they are: %s", error)
-            return []
-        return [name for name, since in empty.items() if now - since > days * _DAY]
-
-    def drop_empty(self, name: str) -> None:
-        """Remove a library that `forgotten` named and that is closed here, unless somebody uses it after all."""
-        try:
-            if self.remove(name, if_unused=True):
-                _log.info("an empty library was removed: %s", name)
-        except StorageError as error:
-            _log.warning("an empty library was left as it is: %s", error.message)
-
-    def _is_empty(self, name: str) -> bool:
-        try:
-            with closing(Database(self.libraries.store(name))) as database, database.read() as connection:
-                return holds_nothing(connection)
-        except StorageError as error:
-            _log.warning("a library was left as it is: %s", error.message)
-            return False
 
     def _sign(self, random: str) -> str:
         return hmac.new(self._secret, random.encode(), hashlib.sha256).hexdigest()[:_SIGN]

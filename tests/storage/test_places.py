@@ -18,8 +18,7 @@ from crag.core.types import Document
 from crag.storage.library import Library
 from crag.storage.places import DataFolder, ServerLibraries, StorageUse
 from crag.storage.postgres import Server
-from crag.storage.private import PrivateLibraries, name_of
-from tests.support.library_makers import HashEmbedder, on_disk
+from tests.support.library_makers import HashEmbedder
 
 Fill = Callable[..., Document]
 OpenLibrary = Callable[..., Library]
@@ -96,26 +95,6 @@ def test_a_library_that_goes_is_noticed_once_and_then_started_anew(
     with open_library() as again:
         assert [document.name for document in again.documents.all()] == ["omega.pdf"]
         again.verify()
-
-
-def test_private_libraries_that_stay_empty_are_removed_and_others_are_not(
-    open_library: OpenLibrary,
-    libraries: DataFolder | ServerLibraries,
-    server: Server | None,
-    fill: Fill,
-    tmp_path: Path,
-) -> None:
-    names = {what: name_of(what) for what in ("empty", "full", "filled")}
-    for each in (*names.values(), "default"):
-        on_disk(open_library(each)).close()
-    with open_library(names["full"]) as full:
-        fill(full, "alpha")
-    private = PrivateLibraries(tmp_path, server)
-    assert private.forgotten() == [] and set(private.forgotten(days=-1)) == {names["empty"], names["filled"]}
-    with open_library(names["filled"]) as filled:
-        fill(filled, "beta")
-    private.settle(days=-1)
-    assert set(libraries.names()) == {"default", names["full"], names["filled"]}
 
 
 def test_a_library_takes_no_more_than_it_may_and_deleting_makes_room(

@@ -2,7 +2,6 @@
 
 import os
 import re
-import sqlite3
 import stat
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 
 from crag.storage.library import Library
 from crag.storage.private import PrivateLibraries, name_of
-from tests.support.library_makers import HashEmbedder, fill, on_disk, save_run
+from tests.support.library_makers import HashEmbedder, fill, save_run
 
 EARLIER = "0123456789abcdef0123456789abcdef"
 
@@ -49,32 +48,6 @@ def test_a_broken_library_keeps_nobody_from_starting(tmp_path: Path) -> None:
     PrivateLibraries(tmp_path).settle()
     assert (broken / "library.db").read_bytes() == b"no database at all" * 100
     assert whole.stat().st_mode & 0o077 == 0
-
-
-def test_a_library_with_a_run_is_not_empty(tmp_path: Path) -> None:
-    with Library(tmp_path / "workspaces" / name_of("runs"), HashEmbedder()) as library:
-        save_run(library, "r1")
-    assert PrivateLibraries(tmp_path).forgotten(days=-1) == []
-
-
-def test_an_empty_library_stays_while_somebody_has_it_open(tmp_path: Path) -> None:
-    places, root = PrivateLibraries(tmp_path), tmp_path / "workspaces"
-    names = [name_of(what) for what in ("left", "used", "killed")]
-    for name in names:
-        on_disk(Library(root / name, HashEmbedder())).close()
-    other, dead = (sqlite3.connect(root / name / "library.db") for name in names[1:])
-    for each in (other, dead):
-        assert each.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    log = {each: each.read_bytes() for each in (root / names[2]).glob("library.db-*")}
-    dead.close()
-    for file, content in log.items():
-        file.write_bytes(content)  # as a process leaves them that is killed
-    found = places.forgotten(days=-1)
-    assert found == sorted(names) and log
-    for name in found:
-        places.drop_empty(name)
-    assert [folder.name for folder in root.iterdir()] == [names[1]]
-    other.close()
 
 
 def test_others_on_the_machine_can_read_nothing(tmp_path: Path) -> None:

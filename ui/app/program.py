@@ -70,7 +70,7 @@ class Program:
                 self._engine = self.make(self._configured())
                 _note_settings(self._engine.config)
                 self._engine.watchers.extend(self._watchers)
-                self._engine.private_libraries.settle(self._engine.config.quotas.empty_days)
+                self._engine.private_libraries.settle()
                 self._warming = self.warm(self._engine)
                 self._ends = [_tidy_hourly(self._engine)]
                 if oidc.on():
