@@ -157,7 +157,7 @@ def figures() -> Figures:
             "altered": dict(tally.altered),
             "altered_flagged": dict(tally.altered_flagged),
         }
-        for name, tally in measured("report", DATA).items()
+        for name, tally in measured(DATA).items()
     }
 
 

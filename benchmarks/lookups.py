@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from benchmarks.evidence_questions import company_names, part_of
 from benchmarks.financebench import parser_of
+from corpora.answer_questions import company_names, part_of
 from corpora.judging import evaluator_version
 from corpora.libraries import indexed
 from crag.core.config import AppConfig, Keys

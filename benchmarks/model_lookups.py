@@ -26,10 +26,10 @@ from pathlib import Path
 from typing import Literal
 from unittest.mock import patch
 
-from benchmarks.evidence_questions import company_names, part_of
 from benchmarks.financebench import parser_of
 from benchmarks.headline_model import stored
 from benchmarks.lookups import MISSES, LookupQuestion, made_questions
+from corpora.answer_questions import company_names, part_of
 from corpora.judging import evaluator_version
 from corpora.libraries import indexed
 from crag.analysis.intervals import share

@@ -59,9 +59,10 @@ import re
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
-from benchmarks.forms import Outcome, outcome_table
 from corpora.judging import evaluator_version
 from corpora.papers import GROUPS, HELD_OUT, QUESTIONS
 from crag.core.config import AppConfig, Keys
@@ -71,6 +72,9 @@ from crag.engine import Engine
 
 HERE = Path(__file__).resolve().parent
 RESULT = HERE / "results" / "papers.md"
+
+Outcome = Literal["right", "right, low confidence", "wrong, low confidence", "wrong", "refused"]
+OUTCOMES: tuple[Outcome, ...] = ("right", "right, low confidence", "wrong, low confidence", "wrong", "refused")
 
 
 def main() -> int:
@@ -140,6 +144,14 @@ def page(found: dict[str, Counter[Outcome]], kinds: dict[str, Counter[Outcome]])
             "",
         ]
     )
+
+
+def outcome_table(head: str, found: dict[str, Counter[Outcome]]) -> Iterator[str]:
+    """A row for each group of questions, a column for each way in which they end."""
+    yield f"| {head} | asked | " + " | ".join(OUTCOMES) + " |"
+    yield "|---|" + "---:|" * (len(OUTCOMES) + 1)
+    for name, counts in found.items():
+        yield f"| {name} | {counts.total()} | " + " | ".join(str(counts[each]) for each in OUTCOMES) + " |"
 
 
 if __name__ == "__main__":

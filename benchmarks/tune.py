@@ -2,7 +2,7 @@
 
 python -m benchmarks.tune [--runs 1000] [--moves 100]
 
-The runs are those of `benchmarks.whatif`, stored in a library with a question set that labels them, so that the page
+The runs of `benchmarks.stored_runs` are stored in a library with a question set that labels them, so that the page
 shows all it can: flips, histogram, recommendation, map of pairs and curves, with all folds open. A real browser presses
 the arrow keys on the sliders. Timed are the script body on the server (what the product does for a move, with
 Streamlit's calls in it), and in the browser from the key to the histogram with its threshold moved, and to the last
@@ -23,12 +23,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from benchmarks.overhead import ms, p95
-from benchmarks.whatif import stored_run
-from crag.analysis.evaluate import add_set
-from crag.analysis.questions.sets import Question, QuestionSet
+from benchmarks.stored_runs import store_runs
 from crag.core.config import AppConfig
 from crag.engine import Engine
 from tests.support.app_server import serving
@@ -87,16 +84,7 @@ class Work:
 def prepare(folder: Path, runs: int) -> None:
     """A library of that many runs, each question labelled: answered on one page, or by nothing in the library."""
     engine = Engine(AppConfig.of(data=folder))
-    library = engine.library()
-    questions = []
-    for number in range(runs):
-        trace = stored_run(number)
-        library.runs.save(trace, [])
-        answered = random.Random(number).random() > 0.4
-        about: dict[str, Any] = {"sources": ("report.pdf",), "pages": (1 + number % 10,)}
-        known = about if answered else {"labels": ("unanswerable",)}
-        questions.append(Question(id=str(number), question=trace.question, **known))
-    add_set(library, QuestionSet(name="benchmark", questions=tuple(questions)))
+    store_runs(engine.library(), runs)
     engine.close()
 
 

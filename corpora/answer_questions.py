@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 from corpora.pairs import Corpus, held_out
 from corpora.published_sets import read_published
+from crag.analysis.metrics.metrics import name_of
 from crag.analysis.questions.matching import comparable, content_stems, holds
 from crag.analysis.questions.sets import Question
 from crag.engine import Engine
@@ -102,6 +103,11 @@ class AnswerQuestion:
 def half(document: str) -> Part:
     """Which half a document, article or company belongs to."""
     return "choose" if zlib.crc32(document.encode()) // 7 % 2 else "report"
+
+
+def part_of(source: str) -> Part:
+    """The half that a document belongs to, by the first part of its name, which is a company's."""
+    return half(name_of(source).split("_")[0])
 
 
 # Prose
@@ -308,6 +314,16 @@ def filing_questions(engine: Engine, library: Path, data: Path) -> Iterator[Answ
     whole = "\n".join(texts.values())
     for place, company in enumerate(name for name in OTHERS if name.casefold() not in whole):
         yield _near_miss(company, "company", FACTS[place % len(FACTS)], "2021", "other company")
+
+
+def company_names(data: Path) -> dict[str, str]:
+    """How FinanceBench's filings are spoken of: company and year, by file name."""
+    found = {}
+    for line in (data / "financebench/questions.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        year = _YEAR.search(row["doc_name"].replace("_", " "))
+        found[f"{row['doc_name']}.pdf"] = f"{row['company']} {year[0]}" if year else row["company"]
+    return found
 
 
 def _near_miss(company: str, name: str, form: str, year: str, miss: str) -> AnswerQuestion:
