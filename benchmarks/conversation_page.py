@@ -22,7 +22,7 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
-from benchmarks.overhead import ms, p95
+from benchmarks.pages import ms, p95
 from crag.core.config import AppConfig
 from crag.core.trace import Trace
 from crag.engine import Engine

@@ -9,8 +9,8 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.overhead import PATHS as COURSES
-from benchmarks.overhead import SETTINGS, TEXTS, parts_of
+from benchmarks.fakes import PATHS as COURSES
+from benchmarks.fakes import SETTINGS, TEXTS, parts_of
 from crag.analysis.evaluate import add_set
 from crag.analysis.questions.sets import Question, QuestionSet
 from crag.core import events as ev

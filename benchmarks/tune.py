@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.overhead import ms, p95
+from benchmarks.pages import ms, p95
 from benchmarks.stored_runs import store_runs
 from crag.core.config import AppConfig
 from crag.engine import Engine

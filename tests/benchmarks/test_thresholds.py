@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.overhead import PATHS, bare_run, engine_of, parts_of
+from benchmarks.fakes import PATHS, engine_of, parts_of
+from benchmarks.overhead import bare_run
 from benchmarks.thresholds_cases import Case, unseen
 from benchmarks.thresholds_grades import KeptScores
 from benchmarks.thresholds_sweep import COLLAPSE, LIKELY, Sets, counted
