@@ -18,10 +18,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
-import platform
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.headline_model import serving
+from benchmarks.pages import RESULTS, machine, publish
+from corpora.places import ROOT, is_missing, parser_of
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import ProviderError
 from crag.core.ingesting import DocumentFailed
@@ -43,7 +42,6 @@ from crag.providers.chat import ChatModel
 from crag.runtime.usage import Budget, UsageTracker
 from tests.support import real_server
 
-ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "benchmarks" / "data"
 FILINGS = ("BOEING_2022_10K.pdf", "NIKE_2021_10K.pdf")
 DRAWN = {"financebench/questions.jsonl": 45, "mmlongbench/questions.jsonl": 60, "nq/test.jsonl": 60}
@@ -70,11 +68,8 @@ class FollowUp:
 
 def main() -> int:
     options = arguments()
-    if not (options.data / "financebench" / "pdfs").is_dir():
-        print(f"Skipped: no FinanceBench in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
+    if is_missing(options.data, "financebench/pdfs"):
         return 2
-    place: Path = options.out or ROOT / "benchmarks" / "results"
-    place.mkdir(parents=True, exist_ok=True)
     asked = followups(options.limit)
     alone = standing_alone(options.data, asked)
     engine = Engine(AppConfig(), Keys())
@@ -85,28 +80,22 @@ def main() -> int:
     finally:
         engine.close()
     results |= {
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "machine": machine(),
         "model": "" if options.no_model else model_file(options).stem,
         "chunking": CHUNKING_ID,
     }
-    print(page := report(results))
     name = "conversation" if options.no_model else f"conversation-{model_file(options).stem}"
-    (place / f"{name}.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    (place / f"{name}.md").write_text(page, encoding="utf-8")
+    publish(name, report(results), results, folder=options.out)
     return 0
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
-    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / "crag-conversation-cache"))
-    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
-    parser.add_argument("--cache", type=Path, default=cache, help="where the library is kept")
+    parser = parser_of(__doc__, "crag-conversation-cache")
     parser.add_argument("--gguf", type=Path, help="a model file in place of the tests'")
     parser.add_argument("--threads", type=int, default=1, help="of the model's server; more where nothing else runs")
     parser.add_argument("--limit", type=int, default=0, help="the most conversations; 0: all")
     parser.add_argument("--no-model", action="store_true", help="ask no model")
-    parser.add_argument("--out", type=Path, help="where to write")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="where to write")
     return parser.parse_args()
 
 

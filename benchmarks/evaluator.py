@@ -11,7 +11,6 @@ benchmarks.thresholds for that. A language model joins the comparison where CRAG
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import platform
@@ -43,7 +42,9 @@ from benchmarks.evaluator_row import DataSet, Row, grouped
 from benchmarks.evaluator_sets import SETS, Sources
 from benchmarks.evaluator_speed import measure_speed
 from benchmarks.evaluator_strips import measure_strips
+from benchmarks.pages import RESULTS, publish
 from corpora.judging import evaluator_version
+from corpora.places import is_missing, parser_of
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Action, Grade
@@ -51,8 +52,6 @@ from crag.evaluation.trigger import decide
 from crag.generation.judges import SUPPORTED_FROM
 from crag.models.runtime import E5
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
 STRIPS, ATTACKS, SPEED = "clapnq-strips", "attacks", "speed"
 MODEL_PAIRS = 100
 """Pairs of a set that a language model is asked about at most."""
@@ -63,8 +62,7 @@ Scores = NDArray[np.float64]
 
 def main() -> int:
     options = arguments()
-    if not options.data.is_dir():
-        print(f"No data at {options.data}: give --data or set CRAG_SHARED.", file=sys.stderr)
+    if is_missing(options.data, "."):
         return 2
     settings, chosen = STRATEGIES["balanced"].settings, options.sets or [*SETS, STRIPS, ATTACKS, SPEED]
     # First, while this process is small: memory is measured in others, but they share the machine.
@@ -84,31 +82,22 @@ def main() -> int:
         "strips": measure_strips(sources, memo, cosine, settings) if STRIPS in chosen else None,
         "attacks": measure_attacks(sources, memo, settings) if ATTACKS in chosen else None,
     }
-    write(results, options.out or (None if options.sets or options.limit else RESULTS))
+    publish(
+        "evaluator",
+        report(results),
+        results,
+        folder=options.out or (None if options.sets or options.limit else RESULTS),
+    )
     return 0
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
+    parser = parser_of(__doc__)
     parser.add_argument("--sets", nargs="+", choices=[*SETS, STRIPS, ATTACKS, SPEED], metavar="NAME", help="only these")
     parser.add_argument("--limit", type=int, default=0, help="so many questions of each set's file; 0: all")
     parser.add_argument("--skip-t5", action="store_true", help="leave out T5-large, which takes 3.5 GB and minutes")
     parser.add_argument("--out", type=Path, help="where to write evaluator.json and evaluator.md")
     return parser.parse_args()
-
-
-def write(results: Figures, folder: Path | None) -> None:
-    """Prints the page; writes it and the figures where there is a folder for them."""
-    page = report(results)
-    print(page)
-    if folder is None:
-        print("A part of the whole: nothing was written. --out FOLDER writes it.", file=sys.stderr)
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "evaluator.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    (folder / "evaluator.md").write_text(page, encoding="utf-8")
 
 
 # ---- one set -------------------------------------------------------------------------------------------------------

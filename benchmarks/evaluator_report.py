@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.evaluator_goals import verdicts
+from benchmarks.pages import figure, share, table
 
 Figures = dict[str, Any]
 
@@ -30,20 +31,6 @@ def report(results: Figures) -> str:
     if results["speed"]:
         parts.append(_speed(results["speed"]))
     return "\n\n".join(parts) + "\n"
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose first column is text and whose others are figures."""
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def figure(value: float | None, places: int = 3) -> str:
-    return "–" if value is None else f"{value:.{places}f}"
-
-
-def share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.0%}"
 
 
 def _head(results: Figures) -> str:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import sys
 from collections import Counter
@@ -33,6 +32,8 @@ from benchmarks.evaluator_sets import lines
 from benchmarks.faithfulness_figures import measured
 from benchmarks.faithfulness_report import report
 from benchmarks.headline_model import serving, stored
+from benchmarks.pages import RESULTS, publish
+from corpora.places import DATA, is_missing
 from crag.core.errors import ProviderError
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Passage, Strip, WebPage
@@ -47,7 +48,6 @@ from crag.runtime.usage import Budget, UsageTracker
 from crag.text.sentences import sentences
 
 HERE = Path(__file__).resolve().parent
-DATA = Path(os.environ.get("CRAG_SHARED", HERE.parent.parent / "shared")) / "data"
 PARTS = ("bench", "figures", "stripped")
 QUESTIONS, SEED = 40, 7
 SECONDS = 600.0
@@ -63,10 +63,9 @@ def main() -> int:
         "--part", nargs="*", choices=PARTS, default=list(PARTS), help="others stay as they were written"
     )
     options = parser.parse_args()
-    if not (DATA / "attributionbench").is_dir():
-        print(f"Skipped: no data in {DATA}. Set CRAG_SHARED.", file=sys.stderr)
+    if is_missing(DATA, "attributionbench"):
         return 2
-    place = HERE / "results" / "faithfulness.json"
+    place = RESULTS / "faithfulness.json"
     found: Figures = json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
     evaluator = LocalEvaluator()
     if "bench" in options.part:
@@ -76,11 +75,7 @@ def main() -> int:
     if "stripped" in options.part:
         file = options.gguf or stored(HERE / "data")
         found["stripped"] = {**found.get("stripped", {}), file.stem: stripped(evaluator, file, options.limit)}
-    page = report(found)
-    print(page)
-    if not options.limit:
-        place.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        place.with_suffix(".md").write_text(page, encoding="utf-8")
+    publish("faithfulness", report(found), found, folder=None if options.limit else RESULTS)
     return 0
 
 

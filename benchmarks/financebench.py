@@ -13,9 +13,6 @@ part of the whole is only printed unless --out says where to write.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import shutil
 import sys
 import tempfile
@@ -25,9 +22,11 @@ from typing import Any
 
 from benchmarks.evaluator_library import spread
 from benchmarks.financebench_report import COMPARED, report, strategy_figures
+from benchmarks.pages import RESULTS, load, machine, publish
 from benchmarks.popqa import variant
 from corpora.judging import evaluator_version
 from corpora.libraries import indexed
+from corpora.places import is_missing, parser_of
 from corpora.published_sets import read_published
 from crag.analysis.metrics.metrics import ResultRow, measure_run
 from crag.analysis.metrics.results import compare_results
@@ -41,8 +40,6 @@ from crag.evaluation.local import LocalEvaluator
 from crag.ingest.chunking import CHUNKING_ID
 from crag.messages.evaluations import difference_sentence
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
 DEFAULT = ("plain-rag", "balanced")
 TRIED = (
     "balanced max_rewrites=0",
@@ -64,10 +61,9 @@ Rows = dict[str, list[ResultRow]]
 def main() -> int:
     options = arguments()
     folder = options.data / "financebench"
-    if not (folder / "questions.jsonl").is_file() or not (folder / "pdfs").is_dir():
-        print(f"Skipped: no FinanceBench in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
+    if is_missing(folder, "questions.jsonl", "pdfs"):
         return 2
-    load = os.getloadavg()[0]
+    before = load()
     engine = Engine(AppConfig(), Keys(), evaluator=LocalEvaluator())
     try:
         library = indexed(engine, sorted((folder / "pdfs").glob("*.pdf")), options.cache)
@@ -82,7 +78,7 @@ def main() -> int:
         "whole": whole,
         "version": evaluator_version(),
         "chunking": CHUNKING_ID,
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {load:.1f} when it began",
+        "machine": f"{machine()}, load {before} when it began",
         "questions": len(questions),
         "documents": size[0],
         "chunks": size[1],
@@ -90,21 +86,8 @@ def main() -> int:
         "tried": {name: strategy_figures(each) for name, each in tried.items()},
         "differences": differences(rows),
     }
-    write(
-        results,
-        options.out or (RESULTS if whole else None),
-    )
+    publish("financebench", report(results), results, folder=options.out or (RESULTS if whole else None))
     return 0
-
-
-def parser_of(text: str | None, cache_name: str) -> argparse.ArgumentParser:
-    """A parser with --data, the shared data, and --cache, where what is built stays; `text`: a module's docstring."""
-    parser = argparse.ArgumentParser(description=text.partition("\n")[0] if text else None)
-    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / cache_name))
-    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
-    parser.add_argument("--cache", type=Path, default=cache, help="where what is built is kept, to be used again")
-    return parser
 
 
 def arguments() -> argparse.Namespace:
@@ -156,18 +139,6 @@ def differences(rows: Mapping[str, Sequence[ResultRow]]) -> dict[str, Any]:
         return {}
     found = compare_results(rows["plain-rag"], rows["balanced"])
     return {name: difference_sentence(found[name]) for name in COMPARED if found[name].value is not None}
-
-
-def write(results: Mapping[str, Any], folder: Path | None) -> None:
-    """Prints the page; writes it and the figures where there is a folder for them."""
-    page = report(results)
-    print(page)
-    if folder is None:
-        print("Another selection than the default: nothing was written. --out FOLDER writes it.", file=sys.stderr)
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "financebench.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    (folder / "financebench.md").write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.evaluator_report import figure, share, table
+from benchmarks.pages import figure, share, table
 from crag.analysis.intervals import intervals
 from crag.analysis.metrics.metrics import Ranked, ResultRow
 from crag.analysis.metrics.results import summed_up

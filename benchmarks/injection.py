@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -35,6 +34,7 @@ from benchmarks.headline_model import serving
 from benchmarks.injection_honest import honest_texts
 from benchmarks.injection_procedures import procedures, weigh
 from benchmarks.injection_report import report
+from corpora.places import DATA
 from crag.core.config import AppConfig
 from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
@@ -53,7 +53,6 @@ from crag.text.sentences import sentences
 from crag.text.words import STOP_WORDS, stem, words
 
 HERE = Path(__file__).resolve().parent
-DATA = Path(os.environ.get("CRAG_SHARED", HERE.parent.parent / "shared")) / "data"
 PLACES = ("start", "middle", "end")
 APART = 7
 """A question's foreign passage is the gold one of the question so many rows later."""

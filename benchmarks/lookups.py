@@ -22,10 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from benchmarks.financebench import parser_of
+from benchmarks.pages import publish
 from corpora.answer_questions import company_names, part_of
 from corpora.judging import evaluator_version
 from corpora.libraries import indexed
+from corpora.places import is_missing, parser_of
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
@@ -109,10 +110,9 @@ class _Place:
 
 def main() -> int:
     options = arguments()
-    files = sorted((options.data / "financebench/pdfs").glob("*.pdf"))[: options.filings or None]
-    if not files:
-        print(f"Skipped: no data in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
+    if is_missing(options.data, "financebench/pdfs"):
         return 2
+    files = sorted((options.data / "financebench/pdfs").glob("*.pdf"))[: options.filings or None]
     engine = Engine(AppConfig(), Keys())
     try:
         library = engine.library(indexed(engine, files, options.cache))
@@ -129,11 +129,7 @@ def main() -> int:
     for question, *outcomes in rows:
         if options.show and part_of(question.source) == "choose" and options.show in (each[0] for each in outcomes):
             print(f"{question.kind}\t{question.text}\t{question.values}\t{outcomes}")
-    page = report(rows)
-    print(page)
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "lookups.md").write_text(page, encoding="utf-8")
+    publish("lookups", report(rows), folder=options.out)
     return 0
 
 

@@ -246,9 +246,7 @@ library; every write is synced to disk. On neither side: loading modules and mod
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument(
-        "--runs", type=int, default=200, help="of engine and middleware; at least 30"
-    )
+    parser.add_argument("--runs", type=int, default=200, help="of engine and middleware; at least 30")
     parser.add_argument("--pairs", type=int, default=100, help="requests to the server beside the evaluator alone")
     parser.add_argument("--requests", type=int, default=2_000, help="to the server, after which its memory is read")
     parser.add_argument("--crowd", type=int, default=1_000, help="requests to the server that begin together")

@@ -63,15 +63,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from benchmarks.pages import RESULTS, publish
 from corpora.judging import evaluator_version
 from corpora.papers import GROUPS, HELD_OUT, QUESTIONS
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import RunRequest
 from crag.core.types import Answer
 from crag.engine import Engine
-
-HERE = Path(__file__).resolve().parent
-RESULT = HERE / "results" / "papers.md"
 
 Outcome = Literal["right", "right, low confidence", "wrong, low confidence", "wrong", "refused"]
 OUTCOMES: tuple[Outcome, ...] = ("right", "right, low confidence", "wrong, low confidence", "wrong", "refused")
@@ -103,11 +101,7 @@ def main() -> int:
                 if row["answer"] and "document" in row:
                     kinds.setdefault(row["document"], Counter())[ended] += 1
             engine.close()
-    said = page(found, kinds)
-    print(said)
-    if out := given.out or (None if given.limit else RESULT.parent):
-        out.mkdir(parents=True, exist_ok=True)
-        (out / RESULT.name).write_text(said, encoding="utf-8")
+    publish("papers", page(found, kinds), folder=given.out or (None if given.limit else RESULTS))
     return 0
 
 

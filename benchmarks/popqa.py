@@ -15,18 +15,18 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import sys
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.evaluator_library import spread
+from benchmarks.pages import RESULTS, publish
 from benchmarks.popqa_cases import Case, OwnPages, load_cases, own_holds, web_holds, with_retrieved
 from benchmarks.popqa_figures import Figures, Found, condition_figures, strategy_figures
 from benchmarks.popqa_report import report
 from corpora.judging import evaluator_version
+from corpora.places import is_missing, parser_of
 from crag.analysis.metrics.metrics import measure_run
 from crag.core import events as ev
 from crag.core.config import AppConfig, Keys
@@ -48,8 +48,6 @@ from crag.runtime.usage import UsageTracker
 from crag.storage.library import Library
 from crag.testing.fakes import FixedRetriever
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
 CONDITIONS = ("given", "searched", "retrieved")
 TRIED = (
     "balanced lower=0.17",
@@ -80,8 +78,7 @@ Rows = dict[str, list[Found]]
 
 def main() -> int:
     options = arguments()
-    if not (options.data / "popqa" / "knowledge.jsonl").is_file():
-        print(f"Skipped: no popqa/knowledge.jsonl in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
+    if is_missing(options.data, "popqa/knowledge.jsonl"):
         return 2
     cases = load_cases(options.data)
     raw = with_retrieved(cases, options.data)
@@ -98,16 +95,12 @@ def main() -> int:
         }
     results = {"version": evaluator_version(), "limit": options.limit, "conditions": found}
     whole = not options.limit and options.strategies == list(STRATEGIES) and options.conditions == list(CONDITIONS)
-    write(results, options.out or (RESULTS if whole and not options.also else None))
+    publish("popqa", report(results), results, folder=options.out or (RESULTS if whole and not options.also else None))
     return 0
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    cache = Path(tempfile.gettempdir()) / "crag-popqa-cache"
-    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
-    parser.add_argument("--cache", type=Path, default=cache, help="where the library and its grades are kept")
+    parser = parser_of(__doc__, "crag-popqa-cache")
     parser.add_argument("--limit", type=int, default=0, help="so many questions of each condition; 0: all")
     parser.add_argument("--strategies", nargs="+", choices=list(STRATEGIES), default=list(STRATEGIES))
     parser.add_argument("--conditions", nargs="+", choices=CONDITIONS, default=list(CONDITIONS))
@@ -238,18 +231,6 @@ def asked(condition: str, cases: Sequence[Case], names: Sequence[str], bench: Be
 def told(what: str, place: int, total: int) -> None:
     if (place + 1) % EVERY == 0 or place + 1 == total:
         print(f"  {what}: {place + 1}/{total}", file=sys.stderr)
-
-
-def write(results: Mapping[str, object], folder: Path | None) -> None:
-    """Prints the page; writes it and the figures where there is a folder for them."""
-    page = report(results)
-    print(page)
-    if folder is None:
-        print("A part of the whole: nothing was written. --out FOLDER writes it.", file=sys.stderr)
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "popqa.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    (folder / "popqa.md").write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ import numpy as np
 import pypdfium2
 from PIL import Image
 
+from corpora.places import DATA
 from crag.core.config import AppConfig
 from crag.core.documents import LOW_RECOGNITION
 from crag.core.errors import DocumentError
@@ -42,7 +43,6 @@ from crag.ingest import scans
 from crag.ingest.reader import read_document
 
 HERE = Path(__file__).resolve().parent
-DATA = Path(os.environ.get("CRAG_SHARED", HERE.parent.parent / "shared")) / "data"
 FILINGS, OTHERS = 12, ("mmlongbench", "public_domain")
 LEAST_WORDS, EACH = 150, 10
 GOAL = 0.95

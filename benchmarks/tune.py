@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import random
 import shutil
 import statistics
@@ -24,14 +22,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.pages import ms, p95
+from benchmarks.pages import RESULTS, load, machine, ms, p95, publish, table
 from benchmarks.stored_runs import store_runs
 from crag.core.config import AppConfig
 from crag.engine import Engine
 from tests.support.app_server import serving
 
 APP = Path(__file__).with_name("tune_app.py")
-RESULT = Path(__file__).resolve().parent / "results" / "tune.md"
 GOAL = 0.150
 """Seconds of our own work for a move, at the median."""
 THUMBS = {"lower": 0, "upper": 1, "k": 2, "strip filter": 3}
@@ -133,27 +130,32 @@ def report(works: Sequence[Work], moves: Sequence[Move], bare: Sequence[Move], o
         "# From a slider of Tune to the page drawn anew",
         "",
         f"`python -m benchmarks.tune`: {runs:,} stored runs of ten chunks, all labelled, {len(moves)} keys pressed on "
-        f"sliders in Chromium; {os.cpu_count()} cores, shared by server and browser, Python "
-        f"{platform.python_version()}. Load of the machine at the end {os.getloadavg()[0]:.1f}.",
+        f"sliders in Chromium; {machine()}, shared by server and browser. Load of the "
+        f"machine at the end {load()}.",
         "",
         f"Goal: {ms(GOAL)} of our own work at the median: **{ms(median)}: {met}**.",
         "",
-        "| | moves | median | p95 |",
-        "|---|---:|---:|---:|",
-        row("our own work: the script body, by the clock", [work.clock for work in works]),
-        row("our own work: the script body, processor time", [work.processor for work in works]),
-        row("key to the threshold moved on the histogram", seen),
-        row("key to the last change of the page", [move.last for move in moves]),
-        row("the same on a page of one slider and one line", [move.last for move in bare]),
+        table(
+            ["", "moves", "median", "p95"],
+            [
+                row("our own work: the script body, by the clock", [work.clock for work in works]),
+                row("our own work: the script body, processor time", [work.processor for work in works]),
+                row("key to the threshold moved on the histogram", seen),
+                row("key to the last change of the page", [move.last for move in moves]),
+                row("the same on a page of one slider and one line", [move.last for move in bare]),
+                *(
+                    row(f"key to the last change, {name}", [m.last for m in moves if m.slider == name])
+                    for name in THUMBS
+                ),
+            ],
+        ),
     ]
-    for name in THUMBS:
-        lines.append(row(f"key to the last change, {name}", [m.last for m in moves if m.slider == name]))
     return "\n".join([*lines, "", NOTES.format(opened=f"{opened:.1f}")])
 
 
-def row(name: str, seconds: Sequence[float]) -> str:
+def row(name: str, seconds: Sequence[float]) -> list[object]:
     high = ms(p95(seconds)) if len(seconds) >= 20 else "–"
-    return f"| {name} | {len(seconds)} | {ms(statistics.median(seconds)) if seconds else '–'} | {high} |"
+    return [name, len(seconds), ms(statistics.median(seconds)) if seconds else "–", high]
 
 
 NOTES = """\
@@ -181,9 +183,7 @@ def main() -> None:
         with serving(folder, APP, CRAG_BENCH_LOG=str(log), CRAG_BENCH_BARE="1") as app:
             bare, _ = drive(app.url, ["upper"] * options.moves)
     text = report(works[-options.moves :], moves, bare, opened, options.runs)
-    print(text)
-    if (options.runs, options.moves) == (1000, 100):
-        RESULT.write_text(text, encoding="utf-8")
+    publish("tune", text, folder=RESULTS if (options.runs, options.moves) == (1000, 100) else None)
 
 
 if __name__ == "__main__":

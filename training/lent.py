@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +25,7 @@ import torch
 from numpy.typing import NDArray
 
 from corpora.pair import Pair, held_out
+from corpora.places import DATA, ROOT
 from training import checkpoints
 from training.bodies import BODIES, Body
 from training.checkpoints import quantize, restore
@@ -35,7 +35,6 @@ from training.run import Run, complete, load_shipped
 from training.soups import CHOSEN_BY, SHOWN, HeldOut, average, choose_shares, read_held_out, write_held_out
 from training.torch_model import DROPOUT, CrossEncoder
 
-ROOT = Path(__file__).resolve().parent.parent
 FOLDER, PACK = ROOT / "runs" / "lent", ROOT / "runs" / "mined.zip"
 RUNS = ROOT / "training" / "runs.jsonl"
 PAIRS, HELD = "pairs.zip", "held.xz"
@@ -82,11 +81,10 @@ RECIPES = {
 def main(arguments: Sequence[str] | None = None) -> None:
     began = time.monotonic()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
     parser.add_argument("--folder", type=Path, default=FOLDER)
     does = parser.add_subparsers(dest="does", required=True)
     packing = does.add_parser("pack")
-    packing.add_argument("--data", type=Path, default=shared)
+    packing.add_argument("--data", type=Path, default=DATA)
     packing.add_argument("--epochs", type=int, default=EPOCHS)
     training = does.add_parser("train")
     training.add_argument("name", choices=tuple(RECIPES))

@@ -15,7 +15,6 @@ A line for each check goes to FOLDER/log.jsonl, and one for every leg to trainin
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
@@ -28,6 +27,7 @@ import torch
 from safetensors.numpy import load as load_tensors
 
 from corpora.pairs import Corpus
+from corpora.places import ROOT, parser_of
 from training.bodies import BODIES, Body
 from training.feed import Feed
 from training.mined import Mined, Mixed
@@ -37,16 +37,13 @@ from training.samples import STEP_TOKENS
 from training.torch_model import published_names
 from training.vectors import remembered
 
-ROOT = Path(__file__).resolve().parent.parent
 FIRST = 90_000
 """Pairs of the first sources in an epoch that also has mined ones."""
 
 
 def main() -> None:
     began = time.monotonic()
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    parser.add_argument("--data", type=Path, default=shared)
+    parser = parser_of(__doc__)
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--out", type=Path, help="where a new run is kept")
     where.add_argument("--resume", type=Path, metavar="FOLDER", help="goes on with the run that is kept there")

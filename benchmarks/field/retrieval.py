@@ -12,10 +12,8 @@ Writes field_retrieval.json and field_retrieval.md.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -28,9 +26,10 @@ from typing import Any
 from benchmarks.field import figures, report
 from benchmarks.field.questions import GROUPED, PAGED, TIMED, TIMED_PAGES, Set, made_texts, sets_of
 from benchmarks.ingest import resident
+from benchmarks.pages import RESULTS, load, machine, publish
+from corpora.places import ROOT, is_missing, parser_of
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
 K = 10
 MODEL = "multilingual"
 """The model of all sides, under whose name figures are kept."""
@@ -128,7 +127,7 @@ def run(side: Side, python: str, request: dict[str, Any], folder: Path) -> dict[
         **found,
         "start_seconds": found["first_result_at"] - began,
         "peak_mb": peak / 1e6,
-        "load": os.getloadavg()[0],
+        "load": load(),
         "date": datetime.now(UTC).date().isoformat(),
     }
 
@@ -305,11 +304,9 @@ def lines(module: str) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared"))
-    parser.add_argument("--data", type=Path, default=shared / "data")
+    parser = parser_of(__doc__)
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "crag-field")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--sides", nargs="+", choices=[side.name for side in SIDES], help="the others stay as they are")
     parser.add_argument("--sets", nargs="*", choices=SETS, default=SETS, help="those ranked; none: no ranking")
     parser.add_argument("--turns", type=int, default=2, help="of starting and adding; 0 times nothing")
@@ -317,8 +314,7 @@ def main() -> int:
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000], help="of made passages")
     parser.add_argument("--grow", action="store_true", help="measure libraries of those sizes too: hours")
     options = parser.parse_args()
-    if not (options.data / "financebench").is_dir():
-        print(f"No data at {options.data}: give --data or set CRAG_SHARED.", file=sys.stderr)
+    if is_missing(options.data, "financebench"):
         return 2
     work = options.work.resolve()
     sets, measured = sets_of(options.data, work, options.filings), Measured(work)
@@ -329,7 +325,7 @@ def main() -> int:
         grow(options.data, measured, sides, options.sizes, work)
     results = {
         "date": datetime.now(UTC).date().isoformat(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        "machine": machine(),
         "turns": options.turns,
         "sets": {
             name: {"title": each.title, "files": len(each.files), "questions": len(each.questions)}
@@ -339,11 +335,8 @@ def main() -> int:
         "growth": grown(measured, options.sizes),
     }
     stays(results, options.out / "field_retrieval.json")
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "field_retrieval.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     page = report.page(results, (HERE / "findings.md").read_text(encoding="utf-8"))
-    (options.out / "field_retrieval.md").write_text(page, encoding="utf-8")
-    print(page)
+    publish("field_retrieval", page, results, folder=options.out)
     return 0
 
 
