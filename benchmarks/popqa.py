@@ -49,21 +49,6 @@ from crag.storage.library import Library
 from crag.testing.fakes import FixedRetriever
 
 CONDITIONS = ("given", "searched", "retrieved")
-TRIED = (
-    "balanced lower=0.17",
-    "balanced lower=0.1",
-    "balanced upper=0.6",
-    "balanced upper=0.6,lower=0.1",
-    "balanced upper=0.76,lower=0.07",
-    "balanced upper=0.76,lower=0.07,strip_sentences=2",
-    "balanced strip_sentences=2,strip_top_k=6",
-    "balanced strip_filter=0.04",
-    "balanced strip_top_k=12",
-    "balanced lower=0.17,strip_top_k=12",
-    "balanced internal_on=CORRECT+AMBIGUOUS+INCORRECT,refine_on=CORRECT+AMBIGUOUS+INCORRECT",
-    "balanced web_on=CORRECT+AMBIGUOUS+INCORRECT",
-)
-"""Other values for `balanced`, on the half that is for looking into."""
 LESS = (
     *("paper strip_top_k=1", "paper strip_top_k=2", "paper strip_top_k=3"),
     *("plain-rag k=1", "plain-rag k=2", "plain-rag k=3"),
@@ -95,7 +80,7 @@ def main() -> int:
         }
     results = {"version": evaluator_version(), "limit": options.limit, "conditions": found}
     whole = not options.limit and options.strategies == list(STRATEGIES) and options.conditions == list(CONDITIONS)
-    publish("popqa", report(results), results, folder=options.out or (RESULTS if whole and not options.also else None))
+    publish("popqa", report(results), results, folder=options.out or (RESULTS if whole else None))
     return 0
 
 
@@ -104,7 +89,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--limit", type=int, default=0, help="so many questions of each condition; 0: all")
     parser.add_argument("--strategies", nargs="+", choices=list(STRATEGIES), default=list(STRATEGIES))
     parser.add_argument("--conditions", nargs="+", choices=CONDITIONS, default=list(CONDITIONS))
-    parser.add_argument("--also", action="append", default=[], help='a variant on the dev half: "balanced lower=0.1"')
     parser.add_argument("--out", type=Path, help="where to write popqa.json and popqa.md")
     return parser.parse_args()
 
@@ -121,16 +105,13 @@ def variant(name: str) -> Settings:
 
 
 def condition(name: str, cases: Sequence[Case], options: argparse.Namespace, bench: Bench) -> Figures:
-    """One condition's figures: every strategy and variant on all questions, what was tried on the dev half alone."""
-    dev = [case for case in cases if case.part == "dev"]
+    """One condition's figures: every strategy, and some held to less text."""
     rows = asked(name, cases, [*options.strategies, *LESS], bench)
-    tried = asked(f"{name}, tried", dev, options.also or TRIED, bench)
     online = {case.question.id: web_holds(case) for case in cases}
     return {
         "parts": condition_figures({each: rows[each] for each in options.strategies}, cases),
         "less": {each: strategy_figures(rows[each], online) for each in LESS},
         "whole": {each: strategy_figures(rows[each], online) for each in options.strategies},
-        "tried": {each: strategy_figures(its, online) for each, its in tried.items() if its},
     }
 
 

@@ -108,7 +108,7 @@ def main() -> None:
 
 def arguments(doc: str | None) -> argparse.Namespace:
     """What a calibration that asks questions is given."""
-    parser = parser_of(__doc__, "crag-answers-cache")
+    parser = parser_of(doc, "crag-answers-cache")
     parser.add_argument("--papers", type=Path, help="the folder of the groups of benchmarks.papers")
     parser.add_argument("--keep", type=Path, help="keeps what was read; delete it when the model or the engine changes")
     return parser.parse_args()
@@ -241,18 +241,23 @@ def reports(data: Path) -> tuple[list[File], list[Asked]]:
 def tables(corpus: Corpus) -> tuple[list[File], list[Asked]]:
     """Questions of tables of airlines' annual reports, each asked of its table; and of a year that it does not have."""
     files, found = dict[str, bytes](), list[Asked]()
+    for row, (name, body), other in asked_tables(corpus):
+        files[name], where = body, f'name = "{name}"'
+        found += ask(row.id, "tables", row.question, row.answers, row.group, where)
+        if other:
+            found += ask(f"{row.id}-period", "tables", other, (), row.group, where)
+    return list(files.items()), found
+
+
+def asked_tables(corpus: Corpus) -> Iterator[tuple[Row, File, str]]:
+    """AIT-QA's questions, each with its table as a page, and the question of a year that the table does not have."""
     for row in apart(corpus, "aitqa"):
         table = next(each.text for each in row.passages if each.label)
         name = f"Table {hashlib.sha256(table.encode()).hexdigest()[:8]}"
         page = f"<html><head><title>{name}</title></head><body>\n{as_html_table(table)}\n</body></html>"
-        files[f"{name}.html"] = page.encode()
-        where = f'name = "{name}.html"'
-        found += ask(row.id, "tables", row.question, row.answers, row.group, where)
+        year = next(str(year) for year in range(2011, 2000, -1) if str(year) not in table)
         years = set(_YEAR.findall(row.question))
-        other = next(str(year) for year in range(2011, 2000, -1) if str(year) not in table)
-        if len(years) == 1:
-            found += ask(f"{row.id}-period", "tables", _YEAR.sub(other, row.question), (), row.group, where)
-    return list(files.items()), found
+        yield row, (f"{name}.html", page.encode()), _YEAR.sub(year, row.question) if len(years) == 1 else ""
 
 
 def passages(data: Path, corpus: Corpus) -> tuple[list[File], list[Asked]]:

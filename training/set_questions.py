@@ -6,7 +6,6 @@ about another year, report or name than the documents have, or about what its pa
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 import re
@@ -20,7 +19,6 @@ from corpora.altering import renamed
 from corpora.answer_questions import (
     File,
     articles,
-    as_html_table,
     half,
     halves,
     statement_files,
@@ -30,7 +28,7 @@ from corpora.answer_questions import (
 from corpora.pairs import Corpus, held_out, lines, untitled
 from crag.analysis.questions.matching import checkable, holds
 from crag.core.documents import Chunk
-from training.calibrate_answers import SECTIONS, apart, document, volume
+from training.calibrate_answers import SECTIONS, apart, asked_tables, document, volume
 from training.vectors import remembered
 
 ARTICLE, ABSENT = 26, 26
@@ -168,17 +166,11 @@ def reports(data: Path) -> tuple[list[File], list[SetQuestion]]:
 def tables(corpus: Corpus) -> tuple[list[File], list[SetQuestion]]:
     """Questions of tables of airlines' annual reports, asked of all; and of a year that its table does not have."""
     files, found = dict[str, bytes](), list[SetQuestion]()
-    for row in apart(corpus, "aitqa"):
-        table = next(each.text for each in row.passages if each.label)
-        name = f"Table {hashlib.sha256(table.encode()).hexdigest()[:8]}"
-        page = f"<html><head><title>{name}</title></head><body>\n{as_html_table(table)}\n</body></html>"
-        files[f"{name}.html"] = page.encode()
+    for row, (name, body), other in asked_tables(corpus):
+        files[name] = body
         found += ask(row.id, "tables", row.group, row.question, row.answers)
-        years = set(_YEAR.findall(row.question))
-        other = next(str(year) for year in range(2011, 2000, -1) if str(year) not in table)
-        if len(years) == 1:
-            asked = _YEAR.sub(other, row.question)
-            found += near_miss(f"{row.id}-period", "tables", row.group, asked, "other period", f"{name}.html")
+        if other:
+            found += near_miss(f"{row.id}-period", "tables", row.group, other, "other period", name)
     return list(files.items()), found
 
 

@@ -26,7 +26,7 @@ COMMANDS = {
     "attacks": "--only filters",
     "conversation": "--no-model --limit 2",
     "conversation_page": "--reruns 3",
-    "evaluator": "--limit 4 --skip-t5",
+    "evaluator": "--limit 4",
     "faithbench": "--limit 2 --data faithbench",
     "faithfulness": "--limit 4 --part figures",
     "financebench": "--limit 1 --strategies plain-rag balanced",

@@ -55,7 +55,7 @@ def files(tmp_path: Path) -> Path:
 
 def request_of(folder: Path) -> dict[str, object]:
     names = sorted(path.name for path in folder.glob("*.txt"))
-    return {"model": "multilingual", "store": None, "files": names, "questions": ["When was the bridge opened?"]}
+    return {"store": None, "files": names, "questions": ["When was the bridge opened?"]}
 
 
 def test_our_side_answers_as_every_side_must(files: Path) -> None:
