@@ -34,6 +34,7 @@ from typing import Any
 
 from benchmarks.pages import load, publish
 from corpora.places import DATA, ROOT
+from corpora.rows import read_rows
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.ingesting import DocumentAdded
@@ -146,7 +147,7 @@ def questions(shared: Path | None, wanted: int) -> list[str]:
     found: list[str] = []
     if shared:
         for file in sorted(shared.glob("*.jsonl")):
-            found += [json.loads(line).get("question", "") for line in file.read_text(encoding="utf-8").splitlines()]
+            found += [row.get("question", "") for row in read_rows(file)]
     else:
         listed = json.loads((ROOT / "samples" / "questions.json").read_text(encoding="utf-8"))
         found = [each["question"] for group in ("shown", "candidates") for each in listed[group]]

@@ -29,6 +29,7 @@ from typing import Any
 from benchmarks.headline_model import serving
 from benchmarks.pages import RESULTS, machine, publish
 from corpora.places import ROOT, is_missing, parser_of
+from corpora.rows import read_rows
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import ProviderError
 from crag.core.ingesting import DocumentFailed
@@ -128,14 +129,14 @@ def followups(limit: int = 0) -> list[FollowUp]:
 def standing_alone(data: Path, asked: Sequence[FollowUp]) -> dict[str, list[tuple[str, tuple[Exchange, ...]]]]:
     """Questions that stand alone, each with a conversation before it: its own for those written out."""
     histories = [each.history for each in asked]
-    own = [json.loads(line)["question"] for line in (DATA / "standalone.jsonl").read_text("utf-8").splitlines()]
+    own = [row["question"] for row in read_rows(DATA / "standalone.jsonl")]
     found = {
         "written for this": [(each, histories[at % len(histories)]) for at, each in enumerate(own)],
         "follow-ups written out": [(each.written, each.history) for each in asked],
     }
     for name, count in DRAWN.items():
         if (data / name).is_file():
-            questions = [json.loads(line)["question"] for line in (data / name).read_text("utf-8").splitlines()]
+            questions = [row["question"] for row in read_rows(data / name)]
             some = sorted(questions, key=lambda each: hashlib.sha256(each.encode()).hexdigest())[:count]
             found[name.split("/")[0]] = [(each, histories[at % len(histories)]) for at, each in enumerate(some)]
     return found

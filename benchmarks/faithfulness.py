@@ -28,12 +28,12 @@ import numpy as np
 from benchmarks.evaluator_graders import Cosine
 from benchmarks.evaluator_measures import best_macro_f1, macro_f1
 from benchmarks.evaluator_row import Row
-from benchmarks.evaluator_sets import lines
 from benchmarks.faithfulness_figures import measured
 from benchmarks.faithfulness_report import report
 from benchmarks.headline_model import serving, stored
 from benchmarks.pages import RESULTS, publish
 from corpora.places import DATA, is_missing
+from corpora.rows import read_articles, read_rows
 from crag.core.errors import ProviderError
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Passage, Strip, WebPage
@@ -84,7 +84,7 @@ def main() -> int:
 
 def bench(evaluator: LocalEvaluator, limit: int) -> Figures:
     """Macro-F1 of each way to judge, of all claims and by the set that they are from; and who objected to whom."""
-    claims = lines(DATA / "attributionbench/dev_all_subset_balanced.jsonl")
+    claims = read_rows(DATA / "attributionbench/dev_all_subset_balanced.jsonl")
     claims = random.Random(SEED).sample(claims, limit) if limit else claims
     labels = np.array([claim["attribution_label"] == "attributable" for claim in claims], int)
     made = [judged(evaluator, claim["claim"], claim["references"]) for claim in claims]
@@ -198,7 +198,7 @@ def stripped(evaluator: LocalEvaluator, file: Path, limit: int) -> Figures:
 
 def asked(count: int) -> list[tuple[str, list[Strip], dict[str, Chunk | WebPage]]]:
     """Questions, each with the sentences of its own paragraph and of two others of the same article."""
-    articles = json.loads((DATA / "squad/v1_train.json").read_text(encoding="utf-8"))["data"]
+    articles = read_articles(DATA, "v1_train")
     chance = random.Random(SEED)
     made: list[tuple[str, list[Strip], dict[str, Chunk | WebPage]]] = []
     for _ in range(count):

@@ -8,17 +8,16 @@ place nowhere in it. Each set is halved by a hash of its ids: rules were made on
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import json
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from corpora.rows import read_rows
 from crag.generation.citations import MARK
 from crag.generation.figures import check_figures
 from crag.text.names import GENERIC, fold
@@ -59,21 +58,20 @@ class Tally:
 
 def attribution_bench(data: Path) -> Iterator[Case]:
     """Claims that people judged to be supported by their references."""
-    with (data / "attributionbench" / "dev_all_subset_balanced.jsonl").open(encoding="utf-8") as lines:
-        for row in map(json.loads, lines):
-            if row["attribution_label"] == "attributable":
-                yield Case("AttributionBench, supported", row["id"], row["claim"], "\n".join(row["references"]))
+    for row in read_rows(data / "attributionbench" / "dev_all_subset_balanced.jsonl"):
+        if row["attribution_label"] == "attributable":
+            yield Case("AttributionBench, supported", row["id"], row["claim"], "\n".join(row["references"]))
 
 
 def fetaqa(data: Path) -> Iterator[Case]:
     """Sentences that people wrote of a table's cells."""
-    for row in read_rows(data, "fetaqa"):
+    for row in read_rows(data / "train/fetaqa.jsonl.gz"):
         yield Case("FeTaQA answers", row["id"], row["answers"][0], join_passages(row["passages"]))
 
 
 def stated(data: Path) -> Iterator[Case]:
     """TAT-QA: the question made a statement with its answer, which is often worked out from the table."""
-    for row in read_rows(data, "tatqa"):
+    for row in read_rows(data / "train/tatqa.jsonl.gz"):
         asked = _QUESTION.match(row["question"])
         if asked and len(row["answers"]) == 1 and re.search(r"\d", row["answers"][0]):
             subject = asked[2][0].upper() + asked[2][1:]
@@ -84,17 +82,12 @@ def stated(data: Path) -> Iterator[Case]:
 def quoted(data: Path) -> Iterator[Case]:
     """What an extractive answer quotes: rows of tables and sentences that people marked as evidence."""
     for name in ("tatqa", "squad_sentences", "selqa"):
-        for row in read_rows(data, name):
+        for row in read_rows(data / "train" / f"{name}.jsonl.gz"):
             for passage in row["passages"]:
                 for start, end in passage["evidence_sentences"][:1]:
                     if passage["label"] == 1:
                         sentence = " ".join(passage["text"][start:end].split())
                         yield Case("Extractive answers", row["id"], sentence, f"{passage['title']}\n{passage['text']}")
-
-
-def read_rows(data: Path, name: str) -> Iterator[Mapping[str, Any]]:
-    with gzip.open(data / "train" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
 
 
 def join_passages(passages: list[dict[str, Any]]) -> str:

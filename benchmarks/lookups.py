@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from benchmarks.pages import publish
+from benchmarks.pages import publish, table
 from corpora.answer_questions import company_names, part_of
 from corpora.judging import evaluator_version
 from corpora.libraries import indexed
@@ -186,13 +186,13 @@ def made_questions(
 
 def _places(chunks: Iterable[Chunk]) -> Iterator[_Place]:
     for chunk in chunks:
-        for table in chunk.tables:
-            for row in table.rows:
+        for each in chunk.tables:
+            for row in each.rows:
                 label = " ".join(chunk.text[row.start : row.label].split()).strip(" :.")
                 if _VAGUE.match(label) or not _WORDS.fullmatch(label) or not 2 <= count_words(label) <= 8:
                     continue
                 for cell in row.cells:
-                    place = _place(chunk, table, row, cell, label)
+                    place = _place(chunk, each, row, cell, label)
                     if place:
                         yield place
 
@@ -292,27 +292,15 @@ def report(rows: Rows) -> str:
         "Rules were chosen on the half `choose`; the half `report` has other companies.",
         "",
     ]
+    head = ("asked for, half", "questions", "answered", "right of those answered", "several, not chosen", "none")
     for title, place in ((f"Among the {FOUND} chunks that a run is given", 1), ("Among all chunks of the filing", 2)):
-        lines += [
-            f"## {title}",
-            "",
-            "| asked for, half | questions | answered | right of those answered | several, not chosen | none |",
-            "|---|---|---|---|---|---|",
-        ]
-        for name, own in _groups(rows):
-            lines.append(_line(name, Counter(row[place][0] for row in own), len(own)))  # type: ignore[misc]
-        lines.append("")
-    lines += [
-        "## What a run of `balanced` answers, among all filings",
-        "",
-        f"| asked for, half | questions | {' | '.join(SAID)} |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for name, own in _groups(rows):
-        counts = Counter(row[3][0] for row in own)
-        lines.append(f"| {name} | {len(own)} | {' | '.join(f'{counts[each] / len(own):.2f}' for each in SAID)} |")
-    lines += ["", "Of a near miss every answer is wrong."]
-    return "\n".join(lines) + "\n"
+        cells = [_line(name, Counter(row[place][0] for row in own), len(own)) for name, own in _groups(rows)]  # type: ignore[misc]
+        lines += [f"## {title}", "", table(head, cells), ""]
+    ends = [(name, own, Counter(row[3][0] for row in own)) for name, own in _groups(rows)]
+    cells = [[name, len(own), *(f"{counts[each] / len(own):.2f}" for each in SAID)] for name, own, counts in ends]
+    lines += ["## What a run of `balanced` answers, among all filings", ""]
+    lines += [table(("asked for, half", "questions", *SAID), cells), "", "Of a near miss every answer is wrong."]
+    return "\n".join(lines)
 
 
 def _groups(rows: Rows) -> Iterator[tuple[str, Rows]]:
@@ -329,11 +317,11 @@ def _belongs(kind: Kind, group: str) -> bool:
     return kind in MISSES if group == "all near misses" else kind == group
 
 
-def _line(name: str, counts: Mapping[str, int], total: int) -> str:
+def _line(name: str, counts: Mapping[str, int], total: int) -> list[object]:
     answered = counts.get("right", 0) + counts.get("wrong", 0)
     right = f"{counts.get('right', 0) / answered:.2f}" if answered else "–"
     several, none = counts.get("several", 0) / total, counts.get("none", 0) / total
-    return f"| {name} | {total} | {answered / total:.2f} | {right} | {several:.2f} | {none:.2f} |"
+    return [name, total, f"{answered / total:.2f}", right, f"{several:.2f}", f"{none:.2f}"]
 
 
 if __name__ == "__main__":

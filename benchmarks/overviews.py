@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.pages import publish
-from corpora.pairs import lines
 from corpora.places import DATA
+from corpora.rows import read_rows
 from crag.core.config import AppConfig
 from crag.core.types import Document
 from crag.generation.overview import Outline, Overview, write_overview
@@ -44,9 +44,9 @@ def ordinary() -> Iterator[tuple[str, list[str]]]:
         articles = found["data"] if isinstance(found, dict) else found
         yield name, [asked["question"] for each in articles for text in each["paragraphs"] for asked in text["qas"]]
     for name, key in (("nq/test", "question"), ("popqa/test", "question"), ("clapnq/answerable", "input")):
-        yield name, [row[key] for row in lines(DATA / f"{name}.jsonl")]
+        yield name, [row[key] for row in read_rows(DATA / f"{name}.jsonl")]
     for name in ("financebench", "mmlongbench"):
-        yield name, [row["question"] for row in lines(DATA / name / "questions.jsonl")]
+        yield name, [row["question"] for row in read_rows(DATA / name / "questions.jsonl")]
 
 
 def taken(questions: Sequence[str], *, named: bool = False) -> list[str]:

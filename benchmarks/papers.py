@@ -54,18 +54,17 @@ asked for.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from benchmarks.pages import RESULTS, publish
+from benchmarks.pages import RESULTS, publish, table
 from corpora.judging import evaluator_version
 from corpora.papers import GROUPS, HELD_OUT, QUESTIONS
+from corpora.rows import read_rows
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import RunRequest
 from crag.core.types import Answer
@@ -81,7 +80,7 @@ def main() -> int:
     parser.add_argument("--limit", type=int, default=0, help="the most questions of a group; 0: all")
     parser.add_argument("--out", type=Path, help="where to write papers.md")
     given = parser.parse_args()
-    rows = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
+    rows = read_rows(QUESTIONS)
     found: dict[str, Counter[Outcome]] = {}
     kinds: dict[str, Counter[Outcome]] = {}
     for group in GROUPS:
@@ -128,24 +127,22 @@ def page(found: dict[str, Counter[Outcome]], kinds: dict[str, Counter[Outcome]])
             f"By `python -m benchmarks.papers --papers FOLDER`, evaluator {evaluator_version()}: strategy `balanced`, "
             f"no language model, no web. Rules and weights were made on all groups but {', '.join(HELD_OUT)}.",
             "",
-            *outcome_table("group", found),
+            outcome_table("group", found),
             "",
             "## The eleventh and twelfth by kind of document",
             "",
             "Questions with an answer, in people’s own words. After the eleventh, contents are no evidence.",
             "",
-            *outcome_table("document", kinds),
+            outcome_table("document", kinds),
             "",
         ]
     )
 
 
-def outcome_table(head: str, found: dict[str, Counter[Outcome]]) -> Iterator[str]:
+def outcome_table(head: str, found: dict[str, Counter[Outcome]]) -> str:
     """A row for each group of questions, a column for each way in which they end."""
-    yield f"| {head} | asked | " + " | ".join(OUTCOMES) + " |"
-    yield "|---|" + "---:|" * (len(OUTCOMES) + 1)
-    for name, counts in found.items():
-        yield f"| {name} | {counts.total()} | " + " | ".join(str(counts[each]) for each in OUTCOMES) + " |"
+    rows = [[name, counts.total(), *(counts[each] for each in OUTCOMES)] for name, counts in found.items()]
+    return table([head, "asked", *OUTCOMES], rows)
 
 
 if __name__ == "__main__":

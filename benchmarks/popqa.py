@@ -1,6 +1,6 @@
 """How often the evidence kept holds the answer, strategy by strategy, on the paper's own knowledge for PopQA.
 
-python -m benchmarks.popqa [--data FOLDER] [--limit N] [--strategies NAME …] [--conditions NAME …] [--also VARIANT …]
+python -m benchmarks.popqa [--data FOLDER] [--limit N] [--strategies NAME …] [--conditions NAME …]
 
 Every question runs through the product's graph with the product's parts: the shipped evaluator, the keyword rewriter,
 the extractive writer. Three conditions: `given` (a question's internal passages are what was retrieved, as in the
@@ -22,8 +22,8 @@ from pathlib import Path
 
 from benchmarks.evaluator_library import spread
 from benchmarks.pages import RESULTS, publish
-from benchmarks.popqa_cases import Case, OwnPages, load_cases, own_holds, web_holds, with_retrieved
-from benchmarks.popqa_figures import Figures, Found, condition_figures, strategy_figures
+from benchmarks.popqa_cases import Case, OwnPages, load_cases, own_holds, with_retrieved
+from benchmarks.popqa_figures import Figures, Found, condition_figures
 from benchmarks.popqa_report import report
 from corpora.judging import evaluator_version
 from corpora.places import is_missing, parser_of
@@ -33,7 +33,6 @@ from crag.core.config import AppConfig, Keys
 from crag.core.protocols import Generator, RetrievalEvaluator, RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
-from crag.core.strategies import strategy as strategy_named
 from crag.core.trace import Trace
 from crag.core.types import INDEXED_AS, Document
 from crag.evaluation.grading import GradingService
@@ -49,11 +48,6 @@ from crag.storage.library import Library
 from crag.testing.fakes import FixedRetriever
 
 CONDITIONS = ("given", "searched", "retrieved")
-LESS = (
-    *("paper strip_top_k=1", "paper strip_top_k=2", "paper strip_top_k=3"),
-    *("plain-rag k=1", "plain-rag k=2", "plain-rag k=3"),
-)
-"""The strategies that `balanced` is held against, held to less text."""
 EVERY = 50
 """Progress is told after so many questions."""
 
@@ -73,7 +67,7 @@ def main() -> int:
             name: condition(
                 name,
                 spread(raw if name == "retrieved" else cases, options.limit),
-                options,
+                options.strategies,
                 Bench(library, evaluator, own=name != "searched"),
             )
             for name in options.conditions
@@ -93,26 +87,9 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def variant(name: str) -> Settings:
-    """The settings of "strategy" or "strategy name=value,name=value"; a list's values stand apart by +.
-
-    Raises SettingsError for a strategy, a setting or a value that there is none of.
-    """
-    base, _, changes = name.partition(" ")
-    pairs = (pair.partition("=") for pair in changes.split(",") if pair)
-    values = {key: value.split("+") if key.endswith("_on") else value for key, _, value in pairs}
-    return strategy_named(base).settings.changed(**values)
-
-
-def condition(name: str, cases: Sequence[Case], options: argparse.Namespace, bench: Bench) -> Figures:
-    """One condition's figures: every strategy, and some held to less text."""
-    rows = asked(name, cases, [*options.strategies, *LESS], bench)
-    online = {case.question.id: web_holds(case) for case in cases}
-    return {
-        "parts": condition_figures({each: rows[each] for each in options.strategies}, cases),
-        "less": {each: strategy_figures(rows[each], online) for each in LESS},
-        "whole": {each: strategy_figures(rows[each], online) for each in options.strategies},
-    }
+def condition(name: str, cases: Sequence[Case], strategies: Sequence[str], bench: Bench) -> Figures:
+    """One condition's figures: every strategy on all questions."""
+    return {"parts": condition_figures(asked(name, cases, strategies, bench), cases)}
 
 
 # ---- the library ---------------------------------------------------------------------------------------------------
@@ -196,7 +173,7 @@ class Bench:
 
 def asked(condition: str, cases: Sequence[Case], names: Sequence[str], bench: Bench) -> Rows:
     """Every question under every strategy or variant, question by question. Ends the program where a run fails."""
-    settings = {name: variant(name) for name in names}
+    settings = {name: STRATEGIES[name].settings for name in names}
     found: Rows = {name: [] for name in names}
     for place, case in enumerate(cases):
         for name in names:

@@ -42,7 +42,6 @@ def report(results: Mapping[str, Any]) -> str:
     parts = [HEAD.format(version=results["version"]), _goals(conditions)]
     for name, found in conditions.items():
         parts += [f"## {name.capitalize()}", ABOUT[name], *_parts(found["parts"])]
-    parts += list(_less(conditions))
     return "\n\n".join(parts) + "\n"
 
 
@@ -148,33 +147,3 @@ def _fates(strategies: Mapping[str, Figures]) -> str:
         if name in strategies
     ]
     return f"Where the answer went, of all questions (the first reason that applies):\n\n{table(('', *FATES), rows)}"
-
-
-def _less(conditions: Mapping[str, Any]) -> Iterator[str]:
-    """The same text for all: `balanced` beside the others cut down."""
-    yield "## At as little text"
-    yield (
-        "`balanced` beside `paper` with fewer strips and plain RAG with fewer chunks, all questions: "
-        "who keeps more answers in as few words."
-    )
-    for name, found in conditions.items():
-        beside = {each: found["whole"][each] for each in ("balanced", "paper", "plain-rag") if each in found["whole"]}
-        yield f"**{name.capitalize()}**"
-        yield _short(beside | found["less"])
-
-
-def _short(strategies: Mapping[str, Figures]) -> str:
-    head = ("", "answer kept", "from its own", "words", "searches", "AMBIGUOUS", "answer says it")
-    rows = [
-        (
-            f"`{name}`",
-            figure(each["evidence_answer"]["value"]),
-            figure(each["own"]),
-            figure(each["evidence_words"]["value"], 0),
-            figure(each["searches"]["value"], 2),
-            share(each["actions"]["AMBIGUOUS"]),
-            figure(each["answer_holds"]["value"]),
-        )
-        for name, each in strategies.items()
-    ]
-    return table(head, rows)

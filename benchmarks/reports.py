@@ -11,7 +11,6 @@ results/reports.md.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import tempfile
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any, Literal
 
 from benchmarks.pages import RESULTS, publish
 from corpora.places import DATA, ROOT
+from corpora.rows import read_rows
 from crag.core.config import AppConfig
 from crag.core.ingesting import DocumentFailed
 from crag.engine import Engine
@@ -35,7 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--only", default="", metavar="TEXT", help="the cases whose kind or file holds this text")
     options = parser.parse_args()
-    cases = [json.loads(line) for line in LIST.read_text(encoding="utf-8").splitlines()]
+    cases = read_rows(LIST)
     asked = [case for case in cases if options.only in case["kind"] + case["file"]]
     files = dict.fromkeys(case["file"] for case in asked)
     rows = [row for name in files for row in ask_file(name, [case for case in asked if case["file"] == name])]

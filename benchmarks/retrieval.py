@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import json
 import os
 import sys
 import tempfile
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 
 from benchmarks.pages import machine, publish
 from corpora.places import is_missing, parser_of
+from corpora.rows import read_rows
 from crag.core.config import AppConfig
 from crag.core.errors import DocumentError
 from crag.core.protocols import Embedder, QuestionEmbedder, SearchQuery
@@ -65,7 +65,7 @@ class Read:
 
 def financebench(data: Path) -> list[Question]:
     """All questions; their evidence pages count from 0."""
-    rows = _lines(data / "financebench" / "questions.jsonl")
+    rows = read_rows(data / "financebench" / "questions.jsonl")
     return [
         Question(
             row["question"],
@@ -79,7 +79,7 @@ def financebench(data: Path) -> list[Question]:
 def mmlongbench(data: Path) -> list[Question]:
     """The questions that text can answer: not those on charts and figures, nor those without an answer."""
     found = []
-    for row in _lines(data / "mmlongbench" / "questions.jsonl"):
+    for row in read_rows(data / "mmlongbench" / "questions.jsonl"):
         pages = frozenset(int(page) for page in ast.literal_eval(row["evidence_pages"]))
         pictures = {"Chart", "Figure"} & set(ast.literal_eval(row["evidence_sources"]))
         if pages and not pictures and row["answer"] != "Not answerable":
@@ -353,10 +353,6 @@ def report(results: dict[str, Any]) -> str:
             ]
             lines.append(f"| {label} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def main() -> int:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from corpora.places import parser_of
+from corpora.rows import read_rows
 from crag import Engine
 
 FOLLOW_UPS = (
@@ -74,7 +75,7 @@ def _filings(folder: Path, data: Path, most: int) -> Iterator[tuple[str, dict[st
         return
     os.environ["CRAG_DATA"] = str(folder)
     files = sorted((data / "pdfs").glob("*.pdf"), key=lambda file: file.stat().st_size)[:most]
-    rows = [json.loads(line) for line in (data / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = read_rows(data / "questions.jsonl")
     engine = Engine()
     for file in files:
         for event in engine.add(file.name, file.read_bytes()):

@@ -6,7 +6,7 @@ The runs of `benchmarks.stored_runs` are stored in a library with a question set
 shows all it can: flips, histogram, recommendation, map of pairs and curves, with all folds open. A real browser presses
 the arrow keys on the sliders. Timed are the script body on the server (what the product does for a move, with
 Streamlit's calls in it), and in the browser from the key to the histogram with its threshold moved, and to the last
-change of the page. A page of one slider and one line, driven in the same way, shows what of that is Streamlit's own.
+change of the page.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def chosen(count: int) -> list[str]:
     return draw.choices(list(THUMBS), weights=[4, 4, 1, 1], k=count)
 
 
-def report(works: Sequence[Work], moves: Sequence[Move], bare: Sequence[Move], opened: float, runs: int) -> str:
+def report(works: Sequence[Work], moves: Sequence[Move], opened: float, runs: int) -> str:
     median = statistics.median(work.clock for work in works)
     seen = [move.seen for move in moves if move.seen is not None]
     met = "met" if median <= GOAL else "missed"
@@ -142,7 +142,6 @@ def report(works: Sequence[Work], moves: Sequence[Move], bare: Sequence[Move], o
                 row("our own work: the script body, processor time", [work.processor for work in works]),
                 row("key to the threshold moved on the histogram", seen),
                 row("key to the last change of the page", [move.last for move in moves]),
-                row("the same on a page of one slider and one line", [move.last for move in bare]),
                 *(
                     row(f"key to the last change, {name}", [m.last for m in moves if m.slider == name])
                     for name in THUMBS
@@ -180,9 +179,7 @@ def main() -> None:
         with serving(folder, APP, CRAG_BENCH_LOG=str(log)) as app:
             moves, opened = drive(f"{app.url}/tune", chosen(options.moves))
         works = [Work(**json.loads(line)) for line in log.read_text(encoding="utf-8").splitlines()]
-        with serving(folder, APP, CRAG_BENCH_LOG=str(log), CRAG_BENCH_BARE="1") as app:
-            bare, _ = drive(app.url, ["upper"] * options.moves)
-    text = report(works[-options.moves :], moves, bare, opened, options.runs)
+    text = report(works[-options.moves :], moves, opened, options.runs)
     publish("tune", text, folder=RESULTS if (options.runs, options.moves) == (1000, 100) else None)
 
 

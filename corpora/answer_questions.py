@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 from corpora.pairs import Corpus, held_out
 from corpora.published_sets import read_published
+from corpora.rows import read_articles, read_rows
 from crag.analysis.metrics.metrics import name_of
 from crag.analysis.questions.matching import comparable, content_stems, holds
 from crag.analysis.questions.sets import Question
@@ -117,7 +118,7 @@ def articles(data: Path) -> list[dict[str, Any]]:
     """The articles that no weight was fitted on, the one with unanswerable questions where there are two forms."""
     found: dict[str, dict[str, Any]] = {}
     for form in ("v1_train", "v2_train"):
-        for article in json.loads((data / f"squad/{form}.json").read_text(encoding="utf-8"))["data"]:
+        for article in read_articles(data, form):
             found[article["title"]] = article
     with gzip.open(data / "train/squad_train_part.json.gz", "rt", encoding="utf-8") as file:
         for article in json.load(file)["data"]:
@@ -182,9 +183,7 @@ class Statement:
 
 def statements(data: Path, most: int = STATEMENTS, *, fitted_on: bool = False) -> list[Statement]:
     """The rebuilt documents of TAT-QA, `most` of them: those that no weight was fitted on, or with `fitted_on` all."""
-    rows = {}
-    with gzip.open(data / "train/tatqa.jsonl.gz", "rt", encoding="utf-8") as file:
-        rows = {row["id"]: row for row in map(json.loads, file)}
+    rows = {row["id"]: row for row in read_rows(data / "train/tatqa.jsonl.gz")}
     known = Corpus(data, _no_vectors).sources.rows["tatqa"]
     apart = rows.keys() if fitted_on else {row.id for row in known if held_out(row.group)}
     by_table: dict[str, list[Mapping[str, Any]]] = {}
@@ -319,8 +318,7 @@ def filing_questions(engine: Engine, library: Path, data: Path) -> Iterator[Answ
 def company_names(data: Path) -> dict[str, str]:
     """How FinanceBench's filings are spoken of: company and year, by file name."""
     found = {}
-    for line in (data / "financebench/questions.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in read_rows(data / "financebench/questions.jsonl"):
         year = _YEAR.search(row["doc_name"].replace("_", " "))
         found[f"{row['doc_name']}.pdf"] = f"{row['company']} {year[0]}" if year else row["company"]
     return found
@@ -337,7 +335,7 @@ def _company(file: str) -> str:
 
 def report_questions(data: Path) -> Iterator[AnswerQuestion]:
     """The questions of MMLongBench that text answers, or nothing does, each asked of its own document."""
-    raw = [json.loads(line) for line in (data / "mmlongbench/questions.jsonl").read_text("utf-8").splitlines()]
+    raw = read_rows(data / "mmlongbench/questions.jsonl")
     parts = halves({each.sources[0] for each in _read(data / "mmlongbench/questions.jsonl")})
     for each, row in zip(_read(data / "mmlongbench/questions.jsonl"), raw, strict=True):
         if re.search("Chart|Figure", row["evidence_sources"]) or PICTURES.search(each.question):

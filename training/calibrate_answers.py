@@ -40,9 +40,10 @@ from corpora.answer_questions import (
 )
 from corpora.judging import NotingEvaluator, is_right
 from corpora.libraries import indexed, library_of
-from corpora.pairs import Corpus, held_out, lines
+from corpora.pairs import Corpus, held_out
 from corpora.papers import GROUPS, HELD_OUT, QUESTIONS
 from corpora.places import parser_of
+from corpora.rows import read_rows
 from corpora.sources.stored import Row
 from crag.analysis.questions.matching import comparable
 from crag.core.config import AppConfig, Keys
@@ -193,7 +194,7 @@ def libraries(engine: Engine, given: argparse.Namespace) -> Iterator[tuple[Path,
 
 def papers(engine: Engine, given: argparse.Namespace) -> Iterator[tuple[Path, list[Asked]]]:
     """Questions of invoices, reports, policies and other papers, each group a library of its own."""
-    rows = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
+    rows = read_rows(QUESTIONS)
     for group in (each for each in GROUPS if each not in HELD_OUT):
         found = list[Asked]()
         for place, row in enumerate(row for row in rows if row["group"] == group):
@@ -279,7 +280,7 @@ def passages(data: Path, corpus: Corpus) -> tuple[list[File], list[Asked]]:
             for each in row.passages:
                 add(each.title, each.text)
             found += ask(f"{name}-{row.id}", name, row.question, row.answers, row.group)
-    natural = [row for row in lines(data / "nq/train.jsonl")]
+    natural = [row for row in read_rows(data / "nq/train.jsonl")]
     own = [row for row in natural if held_out(corpus.group(row["ctxs"][0]["title"]))]
     for place, row in enumerate(dice.sample(own, min(NATURAL, len(own)))):
         passage = row["ctxs"][0]

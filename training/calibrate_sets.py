@@ -24,9 +24,9 @@ import numpy as np
 
 from corpora.answer_questions import filing_questions
 from corpora.libraries import indexed, library_of
-from corpora.pairs import lines
 from corpora.places import parser_of
 from corpora.published_sets import read_published
+from corpora.rows import read_rows
 from crag.analysis.questions.matching import content_stems, holds
 from crag.core.config import AppConfig, Keys
 from crag.core.filters import filter_of
@@ -74,7 +74,7 @@ def read(data: Path, cache: Path, keep: Path | None) -> Iterator[FitRow]:
     """The rows of all questions. What `keep` holds is not asked again."""
     known: dict[str, list[FitRow]] = {}
     if keep and keep.is_file():
-        for line in lines(keep):
+        for line in read_rows(keep):
             known[line["id"]] = [FitRow(**row) for row in line["rows"]]
     engine = Engine(AppConfig(), Keys())
     asked = [

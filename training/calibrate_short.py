@@ -22,8 +22,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from corpora.pairs import Corpus, held_out, lines
+from corpora.pairs import Corpus, held_out
 from corpora.places import parser_of
+from corpora.rows import read_articles, read_rows
 from crag.analysis.questions.matching import answer_match
 from crag.evaluation.heads import load_head
 from crag.evaluation.local import LONGEST, SHORT_FEATURES, features, trim_answer
@@ -75,7 +76,7 @@ def squad(data: Path) -> Iterator[Asked]:
     seen: set[str] = set()
     dice, embedder = random.Random(21), E5()
     for form in reversed(SQUAD_FORMS):
-        for article in json.loads((data / f"squad/{form}.json").read_text(encoding="utf-8"))["data"]:
+        for article in read_articles(data, form):
             if article["title"] in seen or not held_out(article["title"]):
                 continue
             seen.add(article["title"])
@@ -94,7 +95,7 @@ def squad(data: Path) -> Iterator[Asked]:
 
 def natural(data: Path, corpus: Corpus) -> Iterator[Asked]:
     """Held-out questions of Natural Questions over the gold passages of all; of a third without its own."""
-    rows = lines(data / "nq/train.jsonl")
+    rows = read_rows(data / "nq/train.jsonl")
     texts = [f"{row['ctxs'][0]['title']}\n{row['ctxs'][0]['text']}" for row in rows]
     groups = [corpus.group(row["ctxs"][0]["title"]) for row in rows]
     apart = [number for number in range(len(rows)) if held_out(groups[number])]
@@ -110,7 +111,7 @@ def natural(data: Path, corpus: Corpus) -> Iterator[Asked]:
 
 def retrieved(data: Path, corpus: Corpus) -> Iterator[Asked]:
     """Held-out questions of PopQA with the passages that its authors' search found."""
-    for row in lines(data / "popqa/train.jsonl"):
+    for row in read_rows(data / "popqa/train.jsonl"):
         if held_out(group := corpus.group(row["s_wiki_title"])):
             texts = tuple(f"{each['title']}\n{each['text']}" for each in row["passages"][:NEAREST])
             yield Asked(row["question"], tuple(row["answers"]), texts, group, "popqa")

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import os
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from corpora.places import ROOT, parser_of
+from corpora.rows import read_rows
 from crag.models.runtime import E5, MAX_TOKENS, PASSAGE, QUESTION
 from training.e5_weights import BLOCK, Pieces, Read, read
 from training.minilm_graph import FourBits, build, measured
@@ -129,7 +129,7 @@ def unpacked(path: Path) -> Read:
 
 def read_pairs(data: Path) -> tuple[list[str], list[str]]:
     """Questions of Natural Questions (train) and their human gold passages."""
-    rows = [json.loads(line) for line in (data / "nq" / "train.jsonl").open(encoding="utf-8")]
+    rows = read_rows(data / "nq" / "train.jsonl")
     return [row["question"] for row in rows], [row["ctxs"][0]["text"] for row in rows]
 
 
@@ -141,8 +141,7 @@ def centre_texts(
     half = len(passages) // 2
     yield dice.sample(passages[half:], DRAWN), dice.sample(questions[half:], DRAWN)
     for name in CENTRED_ON:
-        with gzip.open(data / "train" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
-            rows = [json.loads(line) for line in lines]
+        rows = read_rows(data / "train" / f"{name}.jsonl.gz")
         texts = [passage["text"][:CHUNK] for row in rows for passage in row["passages"]]
         yield dice.sample(texts, DRAWN), dice.sample([row["question"] for row in rows], DRAWN)
 

@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 
 from corpora.altering import around, found
 from corpora.pair import Spot, held_out
-from corpora.pairs import Corpus, lines, untitled
+from corpora.pairs import Corpus, untitled
 from corpora.places import ROOT, parser_of
+from corpora.rows import read_rows
 from corpora.sources.documents import plain, words
 from corpora.sources.mix import MIX
 from corpora.sources.stored import Passage, Row, heading
@@ -195,7 +196,7 @@ class Gathered:
                     else:
                         for start, end in cut_pieces(passage.text):
                             yield Text(group, passage.title, passage.text[start:end])
-        for row in lines(self.corpus.data / "scifact/scifact_corpus.jsonl"):
+        for row in read_rows(self.corpus.data / "scifact/scifact_corpus.jsonl"):
             said = " ".join(sentence.strip() for sentence in row["sentences"])
             for start, end in cut_pieces(said):
                 yield Text(self.corpus.group(row["title"]), row["title"], said[start:end])

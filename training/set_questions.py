@@ -25,7 +25,8 @@ from corpora.answer_questions import (
     statement_questions,
     statements,
 )
-from corpora.pairs import Corpus, held_out, lines, untitled
+from corpora.pairs import Corpus, held_out, untitled
+from corpora.rows import read_rows
 from crag.analysis.questions.matching import checkable, holds
 from crag.core.documents import Chunk
 from training.calibrate_answers import SECTIONS, apart, asked_tables, document, volume
@@ -197,7 +198,7 @@ def passages(data: Path, corpus: Corpus) -> tuple[list[File], list[SetQuestion]]
             found += ask(f"times-{row.id}", "times", row.group, row.question, row.answers, gold)
         else:
             found += near_miss(f"times-{row.id}", "times", row.group, row.question, "other period")
-    natural = lines(data / "nq/train.jsonl")
+    natural = read_rows(data / "nq/train.jsonl")
     own = [row for row in natural if held_out(corpus.group(row["ctxs"][0]["title"]))]
     for place, row in enumerate(dice.sample(own, min(NATURAL, len(own)))):
         title, text = row["ctxs"][0]["title"], row["ctxs"][0]["text"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +10,8 @@ from pathlib import Path
 
 import pypdfium2
 
-from benchmarks.evaluator_sets import lines
 from benchmarks.retrieval import Question, financebench, mmlongbench
+from corpora.rows import read_articles, read_rows
 
 SQUAD_QUESTIONS, SQUAD_ARTICLES = 300, 16
 """The articles are the first by name, of 32."""
@@ -50,7 +49,7 @@ def sets_of(data: Path, work: Path, filings: int) -> dict[str, Set]:
     pdfs = data / "mmlongbench" / "pdfs"
     files = tuple(sorted(path.name for path in pdfs.glob("*.pdf")))
     found["mmlongbench"] = Set("MMLongBench", pdfs, files, tuple(mmlongbench(data)))
-    articles = json.loads((data / "squad" / "v1_train.json").read_text(encoding="utf-8"))["data"][:SQUAD_ARTICLES]
+    articles = read_articles(data, "v1_train")[:SQUAD_ARTICLES]
     asked = {
         paragraph["context"]: [(each["id"], each["question"].strip()) for each in paragraph["qas"]]
         for article in articles
@@ -60,7 +59,7 @@ def sets_of(data: Path, work: Path, filings: int) -> dict[str, Set]:
     asked = {
         row["passages"][0]["text"]: [(row["id"], row["input"])] if part == "answerable" else []
         for part in ("answerable", "unanswerable")
-        for row in lines(data / "clapnq" / f"{part}.jsonl")
+        for row in read_rows(data / "clapnq" / f"{part}.jsonl")
     }
     found["clapnq"] = _texts("ClapNQ", asked, work / "clapnq", len(asked))
     return found

@@ -6,12 +6,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
+from corpora.papers import GROUPS
 from tests.benchmarks.test_financebench import write_summaries
 from tests.support.model_server import serving
 from tests.support.tiny_pdf import line, pdf
@@ -67,6 +69,15 @@ def test_no_command_is_left_out() -> None:
     assert named - INSTALLS == set(COMMANDS)
 
 
+@pytest.mark.parametrize("name", sorted({*COMMANDS, *INSTALLS}))
+def test_a_command_is_whole(name: str) -> None:
+    """Its module and all that it takes from others are there: what rots is seen without a run."""
+    if name in NEEDS and find_spec(NEEDS[name]) is None:
+        pytest.skip(f"{NEEDS[name]} is not installed; benchmarks/requirements.txt names it.")
+    module = import_module(f"benchmarks.{name}.__main__" if name == "attacks" else f"benchmarks.{name}")
+    assert callable(module.main)
+
+
 @pytest.fixture(scope="module")
 def tree() -> Iterator[Path]:
     """A copy of benchmarks/ beside links to everything else, so that results are written there."""
@@ -79,7 +90,7 @@ def tree() -> Iterator[Path]:
             (folder / path.name).symlink_to(path)
     (folder / "out").mkdir()
     write_summaries(folder / "faithbench")
-    for group in ("first", "second", "third", "fourth", "fifth", "sixth", "seventh"):
+    for group in GROUPS:
         (folder / "papers" / group).mkdir(parents=True)
         (folder / "papers" / group / "invoice.pdf").write_bytes(pdf([line(60, 700, "Invoice Number: 42183017", 10)]))
     shutil.copytree(ROOT / "benchmarks", folder / "benchmarks", ignore=shutil.ignore_patterns("__pycache__"))
