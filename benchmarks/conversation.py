@@ -1,7 +1,7 @@
 """Follow-up questions: is their page found as often as that of the question written out, and does none that stands
 alone change?
 
-python -m benchmarks.conversation [--data FOLDER] [--cache FOLDER] [--gguf FILE] [--threads N] [--limit N]
+python -m benchmarks.conversation [--data FOLDER] [--cache FOLDER] [--gguf FILE] [--limit N]
 [--no-model] [--out FOLDER]
 
 benchmarks/data/followups.jsonl holds conversations over the sample library and two filings of FinanceBench, each
@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -28,13 +27,13 @@ from typing import Any
 
 from benchmarks.headline_model import serving
 from benchmarks.pages import RESULTS, machine, publish
+from corpora.libraries import indexed
 from corpora.places import ROOT, is_missing, parser_of
 from corpora.rows import read_rows
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import ProviderError
-from crag.core.ingesting import DocumentFailed
 from crag.core.sample import shipped_sample
-from crag.core.types import INDEXED_AS, Exchange
+from crag.core.types import Exchange
 from crag.engine import Engine
 from crag.generation.conversation.brackets import BracketContextualizer
 from crag.generation.conversation.model import LlmContextualizer
@@ -93,7 +92,6 @@ def main() -> int:
 def arguments() -> argparse.Namespace:
     parser = parser_of(__doc__, "crag-conversation-cache")
     parser.add_argument("--gguf", type=Path, help="a model file in place of the tests'")
-    parser.add_argument("--threads", type=int, default=1, help="of the model's server; more where nothing else runs")
     parser.add_argument("--limit", type=int, default=0, help="the most conversations; 0: all")
     parser.add_argument("--no-model", action="store_true", help="ask no model")
     parser.add_argument("--out", type=Path, default=RESULTS, help="where to write")
@@ -102,8 +100,7 @@ def arguments() -> argparse.Namespace:
 
 def followups(limit: int = 0) -> list[FollowUp]:
     """All of them, or those of the first conversations of each kind; the history is what was asked, written out."""
-    lines = (DATA / "followups.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
+    rows = read_rows(DATA / "followups.jsonl")
     if limit:
         rows = rows[:: max(1, len(rows) // limit)][:limit]
     found = []
@@ -146,14 +143,7 @@ def filled(engine: Engine, options: argparse.Namespace) -> Path:
     """The folder of a library that holds the sample, its web pages and the filings; they are added once."""
     sample = shipped_sample()
     filings = [options.data / "financebench" / "pdfs" / name for name in FILINGS]
-    files = [sample.pdf, *sorted(sample.web.glob("*.html")), *filings]
-    made_of = json.dumps([engine.embedder.id, INDEXED_AS, CHUNKING_ID, [file.name for file in files]])
-    folder: Path = options.cache / hashlib.sha256(made_of.encode()).hexdigest()[:24]
-    folder.mkdir(parents=True, exist_ok=True)
-    for event in engine.add_files([(file.name, file.read_bytes) for file in files], folder):
-        if isinstance(event, DocumentFailed):
-            raise SystemExit(f"{event.message} {event.remedy}")
-    return folder
+    return indexed(engine, [sample.pdf, *sorted(sample.web.glob("*.html")), *filings], options.cache)
 
 
 def model_file(options: argparse.Namespace) -> Path:
@@ -172,7 +162,7 @@ def contextualizers(options: argparse.Namespace) -> Iterator[dict[str, Ask]]:
     if options.no_model:
         yield ways
         return
-    with serving(model_file(options), options.threads) as endpoint:
+    with serving(model_file(options), 1) as endpoint:
         unmetered = UsageTracker(Budget(calls=1_000_000, tokens=1_000_000_000, seconds=1e6), step="contextualize")
         model = LlmContextualizer(ChatModel(endpoint).metered(unmetered))
 

@@ -1,7 +1,7 @@
 """What text that speaks to a model does to verdicts and answers, now that documents are read whole.
 
     python -m benchmarks.injection [--part verdicts|answers|honest] [--gguf FILE] [--minutes 20] [--limit 0]
-        [--rows nq/train.jsonl] [--also FOLDER] [--out FOLDER]
+        [--also FOLDER] [--out FOLDER]
 
 Instructions are hidden at the start, in the middle and at the end of passages that answer a question and of passages
 that do not. Verdicts of the local evaluator are compared: the passage whole, as documents are graded; without what is
@@ -87,8 +87,7 @@ def planted() -> Iterator[Planted]:
     found = json.loads((DATA / "injection/text_attack_train.json").read_text(encoding="utf-8"))
     for kind, texts in found.items():
         yield from (Planted(kind, text, "", _apart(text), True) for text in texts)
-    for line in (HERE / "data/injections.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in read_rows(HERE / "data/injections.jsonl"):
         canary = "Zor" + hashlib.sha256(row["text"].encode()).hexdigest()[:5].translate(
             str.maketrans("0123456789", "aeioubdgkl")
         )

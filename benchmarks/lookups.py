@@ -1,6 +1,6 @@
 """Is the cell found that a question asks for, and none where the filing has none? By rule, without a language model.
 
-python -m benchmarks.lookups [--data FOLDER] [--filings N] [--each N] [--cache FOLDER] [--out FOLDER] [--show KIND]
+python -m benchmarks.lookups [--data FOLDER] [--filings N] [--each N] [--cache FOLDER] [--out FOLDER]
 
 The filings are added once to a library in --cache (or $CRAG_BENCH_CACHE). A question asks for a row of a table in a
 column, in words of its own: another common term for the line item, the segment where its table is of one. A near miss
@@ -126,9 +126,6 @@ def main() -> int:
             rows.append((question, looked_up(question, found), looked_up(question, documents[question.source]), said))
     finally:
         engine.close()
-    for question, *outcomes in rows:
-        if options.show and part_of(question.source) == "choose" and options.show in (each[0] for each in outcomes):
-            print(f"{question.kind}\t{question.text}\t{question.values}\t{outcomes}")
     publish("lookups", report(rows), folder=options.out)
     return 0
 
@@ -140,7 +137,6 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--each", type=int, default=EACH, help="cells asked for in one filing")
     parser.add_argument("--out", type=Path, help="where to write lookups.md")
-    parser.add_argument("--show", choices=("right", "wrong", "several", "none"), help="print these of the half choose")
     return parser.parse_args()
 
 

@@ -65,8 +65,7 @@ def record(folder: Path, data: Path, filings: int) -> Iterator[tuple[str, dict[s
 
 
 def _sample_questions(sample: Any) -> list[str]:
-    lines = Path(sample.question_set).read_text(encoding="utf-8").splitlines()
-    return [json.loads(line)["question"] for line in lines if line.strip()]
+    return [row["question"] for row in read_rows(Path(sample.question_set))]
 
 
 def _filings(folder: Path, data: Path, most: int) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -1,7 +1,7 @@
 """The sweep behind the default thresholds, strip filter, top-k and minimum answer score, on data that may choose
 settings.
 
-python -m benchmarks.thresholds [--data FOLDER] [--ambiguous WORTH] [--limit N] [--fresh] [--out FOLDER]
+python -m benchmarks.thresholds [--data FOLDER] [--ambiguous WORTH] [--limit N] [--out FOLDER]
 
 Every question's retrieved texts are graded once; grades are kept in the system's temporary folder, by the evaluator's
 files and the text, so that a second run takes a minute. Then every pair of thresholds is tried with the functions that
@@ -44,7 +44,7 @@ def main() -> int:
     if is_missing(options.data, "."):
         return 2
     settings, evaluator = STRATEGIES["balanced"].settings, shipped_evaluator()
-    kept = KeptScores(evaluator, evaluator_version(), options.cache, fresh=options.fresh)
+    kept = KeptScores(evaluator, evaluator_version(), options.cache)
     sets = load_cases(options.data, options.limit)
     grades = {each.title: graded(each, kept) for each in sets}
     cuts = {each.title: cut_cases(each, kept, settings) for each in sets if each.counts}
@@ -65,7 +65,6 @@ def main() -> int:
 
 def arguments() -> argparse.Namespace:
     parser = parser_of(__doc__, "crag-thresholds-cache")
-    parser.add_argument("--fresh", action="store_true", help="grade again what is kept")
     parser.add_argument("--ambiguous", type=float, default=AMBIGUOUS, help="what AMBIGUOUS is worth, 0..1")
     parser.add_argument("--limit", type=int, default=0, help="so many questions of each set; 0: all")
     parser.add_argument("--out", type=Path, help="where to write thresholds.json and thresholds.md")

