@@ -20,7 +20,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from benchmarks.answers_report import AnsweredRow, report, summarise
-from benchmarks.financebench import parser_of
+from benchmarks.pages import publish
 from corpora.answer_questions import (
     AnswerQuestion,
     filing_questions,
@@ -33,6 +33,7 @@ from corpora.answer_questions import (
 )
 from corpora.judging import NotingEvaluator, evaluator_version, is_right, shown
 from corpora.libraries import indexed, library_of
+from corpora.places import is_missing, parser_of
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
@@ -49,8 +50,7 @@ EVERY = 25
 
 def main() -> int:
     options = arguments()
-    if not (options.data / "squad").is_dir():
-        print(f"Skipped: no data in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
+    if is_missing(options.data, "squad"):
         return 2
     evaluator = NotingEvaluator()
     engine = Engine(AppConfig(), Keys(), evaluator=evaluator)
@@ -60,11 +60,7 @@ def main() -> int:
         engine.close()
     settings = strategy("balanced").settings
     results = summarise([decided(row, settings) for row in rows], evaluator_version(), settings)
-    page = report(results)
-    print(page)
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "answers.md").write_text(page, encoding="utf-8")
+    publish("answers", report(results), folder=options.out)
     return 0
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.pages import figure, table
 from crag.core.settings import Settings
 
 FLOORS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
@@ -123,6 +124,29 @@ def _share(rows: Sequence[AnsweredRow], holds: Callable[[AnsweredRow], bool]) ->
 
 def report(results: Mapping[str, Any]) -> str:
     """The page."""
+    head = [
+        "kind, half",
+        "with an answer",
+        "right",
+        "wrong",
+        "low confidence, right",
+        "low confidence, wrong",
+        "refused",
+    ]
+    head += ["near misses", "no confident answer", "refused", "bold", "bold right", "on the page"]
+    counted = ("answerable", "right", "wrong", "low_right", "low_wrong", "refused", "misses")
+    rows = [
+        [
+            name,
+            *(each[key] for key in counted),
+            *(figure(each[key], 2) for key in ("misses_quiet", "misses_refused")),
+            each["bold"],
+            *(figure(each[key], 2) for key in ("bold_right", "on_page")),
+        ]
+        for name, each in results["groups"].items()
+    ]
+    shown = ("coverage", "right", "risk", "misses_refused")
+    curve = [[f"{point['floor']:.1f}", *(figure(point[key], 2) for key in shown)] for point in results["curve"]]
     lines = [
         "# Answers",
         "",
@@ -131,25 +155,16 @@ def report(results: Mapping[str, Any]) -> str:
         f"{results['floor']:.2f}, and one below {results['sure']:.2f} is marked as of low confidence.",
         "Settings and weights were chosen on the half `choose`; the half `report` has other documents.",
         "",
-        "| kind, half | with an answer | right | wrong | low confidence, right | low confidence, wrong | refused "
-        "| near misses | no confident answer | refused | bold | bold right | on the page |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+        table(head, rows),
+        "",
+        "Near misses of the half `report` without a confident answer:",
+        "",
+        table(["what is absent", "share"], [[name, figure(value, 2)] for name, value in results["misses"].items()]),
+        "",
+        "Risk against coverage, half `report`:",
+        "",
+        table(["floor", "answered", "right", "risk", "misses refused"], curve),
     ]
-    for name, each in results["groups"].items():
-        cells = [each[key] for key in ("answerable", "right", "wrong", "low_right", "low_wrong", "refused", "misses")]
-        cells += [_said(each["misses_quiet"]), _said(each["misses_refused"]), each["bold"], _said(each["bold_right"])]
-        lines.append(f"| {name} | {' | '.join(map(str, cells))} | {_said(each['on_page'])} |")
-    lines += ["", "Near misses of the half `report` without a confident answer:", "", "| what is absent | share |"]
-    lines += ["|---|---|", *(f"| {name} | {_said(value)} |" for name, value in results["misses"].items())]
-    lines += ["", "Risk against coverage, half `report`:", "", "| floor | answered | right | risk | misses refused |"]
-    lines.append("|---|---|---|---|---|")
-    for point in results["curve"]:
-        cells = [_said(point[key]) for key in ("coverage", "right", "risk", "misses_refused")]
-        lines.append(f"| {point['floor']:.1f} | {' | '.join(cells)} |")
-    errors = ", ".join(f"{part} {_said(value)}" for part, value in results["calibration"].items())
+    errors = ", ".join(f"{part} {figure(value, 2)}" for part, value in results["calibration"].items())
     lines += ["", f"Expected calibration error of the confidence: {errors} (goal {GOALS['calibration']})."]
-    return "\n".join(lines) + "\n"
-
-
-def _said(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
+    return "\n".join(lines)

@@ -32,6 +32,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.pages import load, publish
+from corpora.places import DATA, ROOT
+from corpora.rows import read_rows
 from crag.core import events as ev
 from crag.core.config import AppConfig
 from crag.core.ingesting import DocumentAdded
@@ -41,8 +44,6 @@ from crag.core.types import INDEXED_AS, Action
 from crag.engine import Engine
 from crag.ingest.chunking import CHUNKING_ID
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
 GOALS = {"action": 0.5, "answer": 1.0}
 MOMENTS = ("retrieved", "first grade", "first action", "action", "first words", "answer", "finished")
 Run = dict[str, Any]
@@ -55,7 +56,7 @@ def main() -> None:
     parser.add_argument("--strategy", default="balanced")
     options = parser.parse_args()
 
-    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data" / "financebench"
+    shared = DATA / "financebench"
     source = "FinanceBench PDFs" if shared.is_dir() else "the sample report, its figures changed copy by copy"
     kind = "finance" if shared.is_dir() else "sample"
     pristine = ROOT / "build" / "benchmarks" / f"ask-{kind}-{options.chunks}-{CHUNKING_ID}-{INDEXED_AS}"
@@ -77,17 +78,13 @@ def main() -> None:
         "machine": {
             "cores": os.cpu_count(),
             "python": platform.python_version(),
-            "load_before": round(os.getloadavg()[0], 1),
+            "load_before": load(),
         },
         "goals_seconds": GOALS,
         "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
         "passes": {name: summary(runs) for name, runs in passes.items()},
     }
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "ask.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    text = report(results)
-    (RESULTS / "ask.md").write_text(text, encoding="utf-8")
-    print(text)
+    publish("ask", report(results), results)
 
 
 # ---- the library ---------------------------------------------------------------------------------------------------
@@ -150,7 +147,7 @@ def questions(shared: Path | None, wanted: int) -> list[str]:
     found: list[str] = []
     if shared:
         for file in sorted(shared.glob("*.jsonl")):
-            found += [json.loads(line).get("question", "") for line in file.read_text(encoding="utf-8").splitlines()]
+            found += [row.get("question", "") for row in read_rows(file)]
     else:
         listed = json.loads((ROOT / "samples" / "questions.json").read_text(encoding="utf-8"))
         found = [each["question"] for group in ("shown", "candidates") for each in listed[group]]

@@ -1,7 +1,7 @@
 """Follow-up questions: is their page found as often as that of the question written out, and does none that stands
 alone change?
 
-python -m benchmarks.conversation [--data FOLDER] [--cache FOLDER] [--gguf FILE] [--threads N] [--limit N]
+python -m benchmarks.conversation [--data FOLDER] [--cache FOLDER] [--gguf FILE] [--limit N]
 [--no-model] [--out FOLDER]
 
 benchmarks/data/followups.jsonl holds conversations over the sample library and two filings of FinanceBench, each
@@ -17,11 +17,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
-import os
-import platform
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,11 +26,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.headline_model import serving
+from benchmarks.pages import RESULTS, machine, publish
+from corpora.libraries import indexed
+from corpora.places import ROOT, is_missing, parser_of
+from corpora.rows import read_rows
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import ProviderError
-from crag.core.ingesting import DocumentFailed
 from crag.core.sample import shipped_sample
-from crag.core.types import INDEXED_AS, Exchange
+from crag.core.types import Exchange
 from crag.engine import Engine
 from crag.generation.conversation.brackets import BracketContextualizer
 from crag.generation.conversation.model import LlmContextualizer
@@ -43,7 +42,6 @@ from crag.providers.chat import ChatModel
 from crag.runtime.usage import Budget, UsageTracker
 from tests.support import real_server
 
-ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "benchmarks" / "data"
 FILINGS = ("BOEING_2022_10K.pdf", "NIKE_2021_10K.pdf")
 DRAWN = {"financebench/questions.jsonl": 45, "mmlongbench/questions.jsonl": 60, "nq/test.jsonl": 60}
@@ -70,11 +68,8 @@ class FollowUp:
 
 def main() -> int:
     options = arguments()
-    if not (options.data / "financebench" / "pdfs").is_dir():
-        print(f"Skipped: no FinanceBench in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
+    if is_missing(options.data, "financebench/pdfs"):
         return 2
-    place: Path = options.out or ROOT / "benchmarks" / "results"
-    place.mkdir(parents=True, exist_ok=True)
     asked = followups(options.limit)
     alone = standing_alone(options.data, asked)
     engine = Engine(AppConfig(), Keys())
@@ -85,35 +80,27 @@ def main() -> int:
     finally:
         engine.close()
     results |= {
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "machine": machine(),
         "model": "" if options.no_model else model_file(options).stem,
         "chunking": CHUNKING_ID,
     }
-    print(page := report(results))
     name = "conversation" if options.no_model else f"conversation-{model_file(options).stem}"
-    (place / f"{name}.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    (place / f"{name}.md").write_text(page, encoding="utf-8")
+    publish(name, report(results), results, folder=options.out)
     return 0
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n\n")[0])
-    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / "crag-conversation-cache"))
-    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
-    parser.add_argument("--cache", type=Path, default=cache, help="where the library is kept")
+    parser = parser_of(__doc__, "crag-conversation-cache")
     parser.add_argument("--gguf", type=Path, help="a model file in place of the tests'")
-    parser.add_argument("--threads", type=int, default=1, help="of the model's server; more where nothing else runs")
     parser.add_argument("--limit", type=int, default=0, help="the most conversations; 0: all")
     parser.add_argument("--no-model", action="store_true", help="ask no model")
-    parser.add_argument("--out", type=Path, help="where to write")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="where to write")
     return parser.parse_args()
 
 
 def followups(limit: int = 0) -> list[FollowUp]:
     """All of them, or those of the first conversations of each kind; the history is what was asked, written out."""
-    lines = (DATA / "followups.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
+    rows = read_rows(DATA / "followups.jsonl")
     if limit:
         rows = rows[:: max(1, len(rows) // limit)][:limit]
     found = []
@@ -139,14 +126,14 @@ def followups(limit: int = 0) -> list[FollowUp]:
 def standing_alone(data: Path, asked: Sequence[FollowUp]) -> dict[str, list[tuple[str, tuple[Exchange, ...]]]]:
     """Questions that stand alone, each with a conversation before it: its own for those written out."""
     histories = [each.history for each in asked]
-    own = [json.loads(line)["question"] for line in (DATA / "standalone.jsonl").read_text("utf-8").splitlines()]
+    own = [row["question"] for row in read_rows(DATA / "standalone.jsonl")]
     found = {
         "written for this": [(each, histories[at % len(histories)]) for at, each in enumerate(own)],
         "follow-ups written out": [(each.written, each.history) for each in asked],
     }
     for name, count in DRAWN.items():
         if (data / name).is_file():
-            questions = [json.loads(line)["question"] for line in (data / name).read_text("utf-8").splitlines()]
+            questions = [row["question"] for row in read_rows(data / name)]
             some = sorted(questions, key=lambda each: hashlib.sha256(each.encode()).hexdigest())[:count]
             found[name.split("/")[0]] = [(each, histories[at % len(histories)]) for at, each in enumerate(some)]
     return found
@@ -156,14 +143,7 @@ def filled(engine: Engine, options: argparse.Namespace) -> Path:
     """The folder of a library that holds the sample, its web pages and the filings; they are added once."""
     sample = shipped_sample()
     filings = [options.data / "financebench" / "pdfs" / name for name in FILINGS]
-    files = [sample.pdf, *sorted(sample.web.glob("*.html")), *filings]
-    made_of = json.dumps([engine.embedder.id, INDEXED_AS, CHUNKING_ID, [file.name for file in files]])
-    folder: Path = options.cache / hashlib.sha256(made_of.encode()).hexdigest()[:24]
-    folder.mkdir(parents=True, exist_ok=True)
-    for event in engine.add_files([(file.name, file.read_bytes) for file in files], folder):
-        if isinstance(event, DocumentFailed):
-            raise SystemExit(f"{event.message} {event.remedy}")
-    return folder
+    return indexed(engine, [sample.pdf, *sorted(sample.web.glob("*.html")), *filings], options.cache)
 
 
 def model_file(options: argparse.Namespace) -> Path:
@@ -182,7 +162,7 @@ def contextualizers(options: argparse.Namespace) -> Iterator[dict[str, Ask]]:
     if options.no_model:
         yield ways
         return
-    with serving(model_file(options), options.threads) as endpoint:
+    with serving(model_file(options), 1) as endpoint:
         unmetered = UsageTracker(Budget(calls=1_000_000, tokens=1_000_000_000, seconds=1e6), step="contextualize")
         model = LlmContextualizer(ChatModel(endpoint).metered(unmetered))
 

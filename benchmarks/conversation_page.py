@@ -11,9 +11,7 @@ whose record is read. No browser, and no engine at work: the script, its session
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import statistics
 import tempfile
 import time
@@ -22,15 +20,14 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
-from benchmarks.overhead import ms, p95
+from benchmarks.pages import RESULTS, machine, ms, p95, publish, table
+from corpora.places import ROOT
 from crag.core.config import AppConfig
 from crag.core.trace import Trace
 from crag.engine import Engine
 from tests.support.tab_states import state_in
 from ui.app.tab import RunsState
 
-ROOT = Path(__file__).resolve().parents[1]
-RESULT = Path(__file__).resolve().parent / "results" / "conversation_page"
 SIZES, RERUNS, WARM, OPENED, GOAL = (1, 10, 200, 1000), 40, 3, 10, 0.150
 
 
@@ -95,18 +92,18 @@ def report(rows: list[dict[str, float]], reruns: int) -> str:
     lines = [
         "# Ask in a long conversation",
         "",
-        f"`python -m benchmarks.conversation_page`: {reruns} reruns a row in one process, {os.cpu_count()} cores, "
-        f"Python {platform.python_version()}. Load of the machine at the end {os.getloadavg()[0]:.1f}. "
+        f"`python -m benchmarks.conversation_page`: {reruns} reruns a row in one process, {machine()}. "
+        f"Load of the machine at the end {os.getloadavg()[0]:.1f}. "
         f"Goal: {ms(GOAL)} at 200 turns.",
         "",
-        "| turns | a rerun, median | p95 | with all turns shown | another turn opened |",
-        "|---:|---:|---:|---:|---:|",
+        table(
+            ["turns", "a rerun, median", "p95", "with all turns shown", "another turn opened"],
+            [
+                [f"{row['turns']:,}", *(ms(row[name]) for name in ("median", "p95", "all_shown", "opening"))]
+                for row in rows
+            ],
+        ),
     ]
-    for row in rows:
-        opening = ms(row["opening"]) if row["opening"] else "–"
-        lines.append(
-            f"| {row['turns']:,} | {ms(row['median'])} | {ms(row['p95'])} | {ms(row['all_shown'])} | {opening} |"
-        )
     return "\n".join([*lines, "", NOTES])
 
 
@@ -127,10 +124,7 @@ def main() -> None:
 
         program().close()
     text = report(rows, options.reruns)
-    print(text)
-    if options.reruns == RERUNS:
-        RESULT.with_suffix(".md").write_text(text, encoding="utf-8")
-        RESULT.with_suffix(".json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    publish("conversation_page", text, rows, folder=RESULTS if options.reruns == RERUNS else None)
 
 
 if __name__ == "__main__":

@@ -1,23 +1,21 @@
 """The retrieval evaluator on data that people or exact rules labelled, beside simpler graders on the same rows.
 
-python -m benchmarks.evaluator [--data FOLDER] [--sets NAME ...] [--limit N] [--skip-t5] [--out FOLDER]
+python -m benchmarks.evaluator [--data FOLDER] [--sets NAME ...] [--limit N] [--out FOLDER]
 
 Prints a page and writes it to results/evaluator.md, and everything to results/evaluator.json. A run of some sets, or of
 a part of each, is only printed unless --out says where to write. Nothing here chooses a setting: see
-benchmarks.thresholds for that. A language model joins the comparison where CRAG_BENCH_LLM_URL and CRAG_BENCH_LLM_MODEL
-(and CRAG_BENCH_LLM_KEY, if it wants one) are set. PDFs are read as in benchmarks.retrieval, with the same cache.
+benchmarks.thresholds for that. PDFs are read as in benchmarks.retrieval, with the same cache.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import os
 import platform
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.evaluator_attacks import measure_attacks
-from benchmarks.evaluator_graders import Cosine, LanguageModel, Memo, bm25, shipped_evaluator
-from benchmarks.evaluator_library import spread
+from benchmarks.evaluator_graders import Cosine, Memo, bm25, shipped_evaluator
 from benchmarks.evaluator_measures import (
     accuracy,
     auc,
@@ -39,11 +36,13 @@ from benchmarks.evaluator_measures import (
     ranking,
 )
 from benchmarks.evaluator_report import report
-from benchmarks.evaluator_row import DataSet, Row, grouped
+from benchmarks.evaluator_row import DataSet, grouped
 from benchmarks.evaluator_sets import SETS, Sources
 from benchmarks.evaluator_speed import measure_speed
 from benchmarks.evaluator_strips import measure_strips
+from benchmarks.pages import RESULTS, publish
 from corpora.judging import evaluator_version
+from corpora.places import is_missing, parser_of
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Action, Grade
@@ -51,11 +50,7 @@ from crag.evaluation.trigger import decide
 from crag.generation.judges import SUPPORTED_FROM
 from crag.models.runtime import E5
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
 STRIPS, ATTACKS, SPEED = "clapnq-strips", "attacks", "speed"
-MODEL_PAIRS = 100
-"""Pairs of a set that a language model is asked about at most."""
 
 Figures = dict[str, Any]
 Scores = NDArray[np.float64]
@@ -63,13 +58,12 @@ Scores = NDArray[np.float64]
 
 def main() -> int:
     options = arguments()
-    if not options.data.is_dir():
-        print(f"No data at {options.data}: give --data or set CRAG_SHARED.", file=sys.stderr)
+    if is_missing(options.data, "."):
         return 2
     settings, chosen = STRATEGIES["balanced"].settings, options.sets or [*SETS, STRIPS, ATTACKS, SPEED]
     # First, while this process is small: memory is measured in others, but they share the machine.
-    speed = measure_speed(t5=not options.skip_t5) if SPEED in chosen else None
-    cosine, memo, model = Cosine(E5()), Memo(shipped_evaluator()), LanguageModel.from_environment()
+    speed = measure_speed() if SPEED in chosen else None
+    cosine, memo = Cosine(E5()), Memo(shipped_evaluator())
     sources = Sources(options.data, cosine, options.limit)
     results: Figures = {
         "evaluator": memo.id,
@@ -77,44 +71,33 @@ def main() -> int:
         "thresholds": {"upper": settings.upper, "lower": settings.lower, "aggregation": settings.aggregation},
         "supported_from": SUPPORTED_FROM,
         "limit": options.limit,
-        "language_model": model.name if model else None,
         "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "load": round(os.getloadavg()[0], 1)},
         "speed": speed,
-        "sets": {name: measure(SETS[name](sources), memo, cosine, model, settings) for name in SETS if name in chosen},
+        "sets": {name: measure(SETS[name](sources), memo, cosine, settings) for name in SETS if name in chosen},
         "strips": measure_strips(sources, memo, cosine, settings) if STRIPS in chosen else None,
         "attacks": measure_attacks(sources, memo, settings) if ATTACKS in chosen else None,
     }
-    write(results, options.out or (None if options.sets or options.limit else RESULTS))
+    publish(
+        "evaluator",
+        report(results),
+        results,
+        folder=options.out or (None if options.sets or options.limit else RESULTS),
+    )
     return 0
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
+    parser = parser_of(__doc__)
     parser.add_argument("--sets", nargs="+", choices=[*SETS, STRIPS, ATTACKS, SPEED], metavar="NAME", help="only these")
     parser.add_argument("--limit", type=int, default=0, help="so many questions of each set's file; 0: all")
-    parser.add_argument("--skip-t5", action="store_true", help="leave out T5-large, which takes 3.5 GB and minutes")
     parser.add_argument("--out", type=Path, help="where to write evaluator.json and evaluator.md")
     return parser.parse_args()
-
-
-def write(results: Figures, folder: Path | None) -> None:
-    """Prints the page; writes it and the figures where there is a folder for them."""
-    page = report(results)
-    print(page)
-    if folder is None:
-        print("A part of the whole: nothing was written. --out FOLDER writes it.", file=sys.stderr)
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "evaluator.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    (folder / "evaluator.md").write_text(page, encoding="utf-8")
 
 
 # ---- one set -------------------------------------------------------------------------------------------------------
 
 
-def measure(data: DataSet, memo: Memo, cosine: Cosine, model: LanguageModel | None, settings: Settings) -> Figures:
+def measure(data: DataSet, memo: Memo, cosine: Cosine, settings: Settings) -> Figures:
     """All figures of one set: the shipped evaluator's, and those of the others on the same rows."""
     print(f"{data.title}: {len(data.rows)} pairs", file=sys.stderr)
     grades = memo.grades(data.rows)
@@ -141,7 +124,6 @@ def measure(data: DataSet, memo: Memo, cosine: Cosine, model: LanguageModel | No
         "others": {
             "cosine": quality(data, cosine.scores(data.rows)),
             "bm25": quality(data, bm25(data.rows)),
-            "language_model": asked(data, scores, model),
         },
     }
 
@@ -195,25 +177,6 @@ def actions(data: DataSet, grades: Sequence[Grade], settings: Settings) -> Figur
     total = sum(sum(each.values()) for each in counts.values())
     ambiguous = sum(each[Action.AMBIGUOUS] for each in counts.values())
     return {"actions": counts, "ambiguous_share": ambiguous / total}
-
-
-def asked(data: DataSet, ours: Scores, model: LanguageModel | None) -> Figures | None:
-    """A language model's figures on whole questions of at most 100 pairs, and the evaluator's on the same."""
-    if model is None:
-        return None
-    places = sample(data.rows)
-    part = replace(data, rows=[data.rows[place] for place in places], ranking=False)
-    scores = model.scores(part.rows)
-    missing = np.isnan(scores)
-    same = quality(part, np.where(missing, math.nan, ours[places]))
-    return {"pairs": len(places), "failed": int(missing.sum()), **quality(part, scores), "ours": same}
-
-
-def sample(rows: Sequence[Row]) -> list[int]:
-    """Places of whole questions, spread over the set, at most 100 pairs together."""
-    groups = list(grouped(rows).values())
-    wanted = max(1, len(groups) * MODEL_PAIRS // len(rows))
-    return [place for group in spread(groups, wanted) for place in group][:MODEL_PAIRS]
 
 
 if __name__ == "__main__":

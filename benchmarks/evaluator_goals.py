@@ -77,10 +77,7 @@ GOALS: tuple[tuple[str, str, Sign, float, Callable[[Figures], float | None]], ..
 
 def _speed(speed: Figures | None) -> Iterator[Verdict]:
     ours = speed["ways"]["evaluator"] if speed else {}
-    ratios = (speed["t5_over_ours"] if speed else None) or {}
     yield Verdict("Milliseconds a pair", "≤", 20, ours.get("ms_per_pair"))
-    yield Verdict("Times as fast as T5-large", "≥", 20, ratios.get("ms_per_pair"))
-    yield Verdict("T5-large's peak memory over the evaluator's", "≥", 10, ratios.get("peak_mb"))
 
 
 def _strips(results: Figures) -> Iterator[Verdict]:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from benchmarks.evaluator_goals import verdicts
+from benchmarks.pages import figure, share, table
 
 Figures = dict[str, Any]
 
 GRADERS = {"evaluator": "evaluator", "cosine": "cosine", "bm25": "BM25"}
-PUBLISHED = {
-    "wikiqa": "RoBERTa-base fine-tuned on the set's own training questions reaches MAP 0.887, MRR 0.899",
-    "trecqa": "RoBERTa-base fine-tuned likewise reaches MAP 0.903, MRR 0.951",
-}
-"""Di Liello and others 2022 (arXiv 2205.10455)."""
 
 
 def report(results: Figures) -> str:
@@ -30,20 +25,6 @@ def report(results: Figures) -> str:
     if results["speed"]:
         parts.append(_speed(results["speed"]))
     return "\n\n".join(parts) + "\n"
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose first column is text and whose others are figures."""
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def figure(value: float | None, places: int = 3) -> str:
-    return "–" if value is None else f"{value:.{places}f}"
-
-
-def share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.0%}"
 
 
 def _head(results: Figures) -> str:
@@ -115,31 +96,11 @@ def _beside(results: Figures) -> str:
         for each in results["sets"].values()
     ]
     text = "The same rows in the same run; accuracy at each grader's own best threshold."
-    lines = ["## Beside simpler graders", "", text, "", table(head, rows), "", *_language_model(results)]
-    return "\n".join(lines)
+    return "\n".join(["## Beside simpler graders", "", text, "", table(head, rows)])
 
 
 def graders(figures: Figures) -> list[Figures]:
     return [figures, figures["others"]["cosine"], figures["others"]["bm25"]]
-
-
-def _language_model(results: Figures) -> Iterator[str]:
-    if results["language_model"] is None:
-        yield "A language model as grader was not run: CRAG_BENCH_LLM_URL and CRAG_BENCH_LLM_MODEL were not set."
-        return
-    yield f"Language model `{results['language_model']}`, on at most 100 pairs of each set (whole questions):"
-    yield ""
-    found = [(each["title"], each["others"]["language_model"]) for each in results["sets"].values()]
-    rows = [
-        [
-            title,
-            str(part["pairs"]),
-            str(part["failed"]),
-            *(figure(one.get(key)) for key in ("auc", "accuracy_best") for one in (part, part["ours"])),
-        ]
-        for title, part in found
-    ]
-    yield table(["set", "pairs", "no score", "AUC", "evaluator's", "accuracy", "evaluator's"], rows)
 
 
 def _actions(results: Figures) -> str:
@@ -167,11 +128,7 @@ def _order(results: Figures) -> str | None:
         if each[key]
     ]
     head = ["set", "questions", *(f"{measure}, {name}" for name in GRADERS.values() for measure in ("MAP", "MRR"))]
-    notes = [f"{each['title']}: {PUBLISHED[name]}." for name, each in chosen.items()]
-    source = (
-        "(Published: arXiv 2205.10455, 125 million parameters. The evaluator saw neither set's training questions.)"
-    )
-    return "\n".join(["## Order inside a question", "", table(head, rows), "", *notes, source]) if rows else None
+    return "\n".join(["## Order inside a question", "", table(head, rows)]) if rows else None
 
 
 def _citations(results: Figures) -> str | None:
@@ -243,16 +200,9 @@ def _speed(speed: Figures) -> str:
         "## Speed and memory",
         "",
         f"A question and {speed['pairs']} chunks of {speed['chunk_tokens']} tokens, each way alone in a fresh process "
-        f"with {speed['threads']} threads: median over the batches after a first one. T5-large has random weights in",
-        "float32: it is there for its size alone. Peak memory includes Python and the libraries.",
+        f"with {speed['threads']} threads: median over the batches after a first one. Peak memory includes "
+        "Python and the libraries.",
         "",
         table(["grader", "ms a pair", "peak MB", "batches"], rows),
     ]
-    if speed["t5_over_ours"]:
-        ratios = speed["t5_over_ours"]
-        lines += [
-            "",
-            f"T5-large takes {ratios['ms_per_pair']:.0f} times the evaluator's time and {ratios['peak_mb']:.1f} times "
-            "its memory.",
-        ]
     return "\n".join(lines)

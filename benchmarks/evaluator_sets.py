@@ -6,7 +6,6 @@ title in front. What that is worth is shown once, on PopQA.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from benchmarks.evaluator_row import DataSet, Row
 from benchmarks.xquad import LANGUAGES as ALL_LANGUAGES
 from corpora.near_misses import swap_within
 from corpora.published_sets import read_xquad
+from corpora.rows import read_articles, read_rows
 
 LANGUAGES = [each for each in ALL_LANGUAGES if each != "en"]
 SWAPS = 150
@@ -37,14 +37,10 @@ class Sources:
 
     def questions(self, *names: str) -> list[dict[str, Any]]:
         """The rows of JSON Lines files, those of each cut to the limit."""
-        return [row for name in names for row in spread(lines(self.data / name), self.limit)]
+        return [row for name in names for row in spread(read_rows(self.data / name), self.limit)]
 
 
 Maker = Callable[[Sources], DataSet]
-
-
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 def titled(passage: dict[str, Any]) -> str:
@@ -115,7 +111,7 @@ def finance(sources: Sources) -> DataSet:
 
 
 def squad2(sources: Sources) -> DataSet:
-    articles = json.loads((sources.data / "squad/v2_test.json").read_text(encoding="utf-8"))["data"]
+    articles = read_articles(sources.data, "v2_test")
     asked = [(part["context"], qa) for article in articles for part in article["paragraphs"] for qa in part["qas"]]
     rows = [
         Row(qa["id"], qa["question"], context, int(not qa["is_impossible"]))
@@ -152,7 +148,7 @@ def squad_articles(data: Path) -> list[dict[str, Any]]:
     merged: dict[str, dict[str, Any]] = {}
     seen: set[str] = set()
     for version in ("v1_test", "v2_test"):
-        for article in json.loads((data / f"squad/{version}.json").read_text(encoding="utf-8"))["data"]:
+        for article in read_articles(data, version):
             kept = merged.setdefault(article["title"], {"paragraphs": [], "asked": []})
             for paragraph in article["paragraphs"]:
                 if paragraph["context"] not in kept["paragraphs"]:
@@ -213,7 +209,7 @@ def xquad(title: str, pairs: Sequence[tuple[str, str]]) -> Maker:
 
 def sentences(title: str, name: str) -> Maker:
     def make(sources: Sources) -> DataSet:
-        found = lines(sources.data / f"answer_sentences/{name}_test.jsonl")
+        found = read_rows(sources.data / f"answer_sentences/{name}_test.jsonl")
         asked = set(spread(list(dict.fromkeys(str(row["qid"]) for row in found)), sources.limit))
         rows = [Row(str(row["qid"]), row["question"], row["sentence"], row["label"]) for row in found]
         rows = [row for row in rows if row.group in asked]
@@ -226,10 +222,10 @@ def scifact(title: str, about: str, *, unseen: bool) -> Maker:
     """`unseen`: only claims none of whose abstracts a training claim cites."""
 
     def make(sources: Sources) -> DataSet:
-        corpus = {row["doc_id"]: row["sentences"] for row in lines(sources.data / "scifact/scifact_corpus.jsonl")}
-        trained = lines(sources.data / "scifact/scifact_claims_train.jsonl")
+        corpus = {row["doc_id"]: row["sentences"] for row in read_rows(sources.data / "scifact/scifact_corpus.jsonl")}
+        trained = read_rows(sources.data / "scifact/scifact_claims_train.jsonl")
         known = {str(cited) for row in trained for cited in row["cited_doc_ids"]} if unseen else set()
-        claims = [row for row in lines(sources.data / "scifact/scifact_claims_dev.jsonl") if row["evidence"]]
+        claims = [row for row in read_rows(sources.data / "scifact/scifact_claims_dev.jsonl") if row["evidence"]]
         claims = [row for row in claims if known.isdisjoint(row["evidence"])]
         rows = [row for claim in spread(claims, sources.limit) for row in rationale_rows(claim, corpus)]
         return DataSet(title=title, about=about, rows=rows)

@@ -11,8 +11,6 @@ threshold or rule was chosen on it. Writes results/faithbench.md.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +24,8 @@ from pydantic import BaseModel, Field
 
 from benchmarks.evaluator_measures import auc
 from benchmarks.faithfulness import strip
+from benchmarks.pages import RESULTS, machine, publish
+from corpora.places import DATA
 from crag.core.settings import Settings
 from crag.core.types import Answer, Passage, SentenceCheck
 from crag.evaluation.local import LocalEvaluator
@@ -35,7 +35,7 @@ from crag.models.cross_encoder import MODEL_ID
 from crag.text.sentences import sentences
 
 HERE = Path(__file__).resolve().parent
-DATA = Path(os.environ.get("CRAG_SHARED", HERE.parent.parent / "shared")) / "data" / "faithbench"
+PDFS = DATA / "faithbench"
 DETECTORS = {
     "hhem-2.1": "HHEM-2.1",
     "hhem-2.1-english": "HHEM-2.1-English",
@@ -115,10 +115,7 @@ def main() -> int:
     samples = samples[: given.limit or None]
     evaluator = LocalEvaluator()
     checked = [check(evaluator, sample) for sample in samples]
-    page = report(samples, checked)
-    print(page)
-    if not given.limit:
-        (HERE / "results" / "faithbench.md").write_text(page, encoding="utf-8")
+    publish("faithbench", report(samples, checked), folder=None if given.limit else RESULTS)
     return 0
 
 
@@ -146,7 +143,7 @@ def report(samples: Sequence[Sample], checked: Sequence[Checked]) -> str:
     """The page: verdicts on whole summaries, and sentences."""
     unwanted = np.array([bool(sample.marked("Unwanted")) for sample in samples])
     clean = np.array([not sample.annotations for sample in samples])
-    made = f"{datetime.now(UTC).date()}, {platform.machine()}, {os.cpu_count()} cores, evaluator {MODEL_ID}"
+    made = f"{datetime.now(UTC).date()}, {machine()}, evaluator {MODEL_ID}"
     everything = np.ones(len(samples), bool)
     return "\n".join(
         [

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import sys
 from collections import Counter
@@ -29,10 +28,12 @@ import numpy as np
 from benchmarks.evaluator_graders import Cosine
 from benchmarks.evaluator_measures import best_macro_f1, macro_f1
 from benchmarks.evaluator_row import Row
-from benchmarks.evaluator_sets import lines
 from benchmarks.faithfulness_figures import measured
 from benchmarks.faithfulness_report import report
 from benchmarks.headline_model import serving, stored
+from benchmarks.pages import RESULTS, publish
+from corpora.places import DATA, is_missing
+from corpora.rows import read_articles, read_rows
 from crag.core.errors import ProviderError
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Passage, Strip, WebPage
@@ -47,7 +48,6 @@ from crag.runtime.usage import Budget, UsageTracker
 from crag.text.sentences import sentences
 
 HERE = Path(__file__).resolve().parent
-DATA = Path(os.environ.get("CRAG_SHARED", HERE.parent.parent / "shared")) / "data"
 PARTS = ("bench", "figures", "stripped")
 QUESTIONS, SEED = 40, 7
 SECONDS = 600.0
@@ -63,10 +63,9 @@ def main() -> int:
         "--part", nargs="*", choices=PARTS, default=list(PARTS), help="others stay as they were written"
     )
     options = parser.parse_args()
-    if not (DATA / "attributionbench").is_dir():
-        print(f"Skipped: no data in {DATA}. Set CRAG_SHARED.", file=sys.stderr)
+    if is_missing(DATA, "attributionbench"):
         return 2
-    place = HERE / "results" / "faithfulness.json"
+    place = RESULTS / "faithfulness.json"
     found: Figures = json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
     evaluator = LocalEvaluator()
     if "bench" in options.part:
@@ -76,11 +75,7 @@ def main() -> int:
     if "stripped" in options.part:
         file = options.gguf or stored(HERE / "data")
         found["stripped"] = {**found.get("stripped", {}), file.stem: stripped(evaluator, file, options.limit)}
-    page = report(found)
-    print(page)
-    if not options.limit:
-        place.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        place.with_suffix(".md").write_text(page, encoding="utf-8")
+    publish("faithfulness", report(found), found, folder=None if options.limit else RESULTS)
     return 0
 
 
@@ -89,7 +84,7 @@ def main() -> int:
 
 def bench(evaluator: LocalEvaluator, limit: int) -> Figures:
     """Macro-F1 of each way to judge, of all claims and by the set that they are from; and who objected to whom."""
-    claims = lines(DATA / "attributionbench/dev_all_subset_balanced.jsonl")
+    claims = read_rows(DATA / "attributionbench/dev_all_subset_balanced.jsonl")
     claims = random.Random(SEED).sample(claims, limit) if limit else claims
     labels = np.array([claim["attribution_label"] == "attributable" for claim in claims], int)
     made = [judged(evaluator, claim["claim"], claim["references"]) for claim in claims]
@@ -157,7 +152,7 @@ def figures() -> Figures:
             "altered": dict(tally.altered),
             "altered_flagged": dict(tally.altered_flagged),
         }
-        for name, tally in measured("report", DATA).items()
+        for name, tally in measured(DATA).items()
     }
 
 
@@ -203,7 +198,7 @@ def stripped(evaluator: LocalEvaluator, file: Path, limit: int) -> Figures:
 
 def asked(count: int) -> list[tuple[str, list[Strip], dict[str, Chunk | WebPage]]]:
     """Questions, each with the sentences of its own paragraph and of two others of the same article."""
-    articles = json.loads((DATA / "squad/v1_train.json").read_text(encoding="utf-8"))["data"]
+    articles = read_articles(DATA, "v1_train")
     chance = random.Random(SEED)
     made: list[tuple[str, list[Strip], dict[str, Chunk | WebPage]]] = []
     for _ in range(count):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
+
+from benchmarks.pages import machine
 
 Figures = Mapping[str, Any]
 
 
 def report(found: Figures) -> str:
     """All parts that were measured, as Markdown."""
-    made = f"{datetime.now(UTC).date()}, {platform.machine()}, {os.cpu_count()} cores"
+    made = f"{datetime.now(UTC).date()}, {machine()}"
     parts = [f"# Faithfulness\n\n`python -m benchmarks.faithfulness`, {made}."]
     if "bench" in found:
         parts.append(_bench(found["bench"]))

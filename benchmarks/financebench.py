@@ -1,21 +1,17 @@
 """FinanceBench with all its PDFs in one library, from question to answer: plain RAG beside `balanced`.
 
-python -m benchmarks.financebench [--data FOLDER] [--strategies NAME …] [--also VARIANT …] [--limit N] [--cache FOLDER]
+python -m benchmarks.financebench [--data FOLDER] [--strategies NAME …] [--limit N] [--cache FOLDER]
 
 The PDFs are added by the engine once, to a library in --cache (or $CRAG_BENCH_CACHE, else the system's temporary
 folder): minutes at the first run, nothing at a second. Every strategy then asks a copy of its own, so that no grade is
-remembered from another strategy or an earlier run, and the strategies take turns at every question. Other settings of
-`balanced` are tried after that; these share a copy, and are not timed. What is measured is what the Evaluate page
-measures. Prints a page and writes it to results/financebench.md and financebench.json; a
-part of the whole is only printed unless --out says where to write.
+remembered from another strategy or an earlier run, and the strategies take turns at every question. What is measured is
+what the Evaluate page measures. Prints a page and writes it to results/financebench.md and financebench.json; a part of
+the whole is only printed unless --out says where to write.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
 import shutil
 import sys
 import tempfile
@@ -25,9 +21,10 @@ from typing import Any
 
 from benchmarks.evaluator_library import spread
 from benchmarks.financebench_report import COMPARED, report, strategy_figures
-from benchmarks.popqa import variant
+from benchmarks.pages import RESULTS, load, machine, publish
 from corpora.judging import evaluator_version
 from corpora.libraries import indexed
+from corpora.places import is_missing, parser_of
 from corpora.published_sets import read_published
 from crag.analysis.metrics.metrics import ResultRow, measure_run
 from crag.analysis.metrics.results import compare_results
@@ -41,20 +38,7 @@ from crag.evaluation.local import LocalEvaluator
 from crag.ingest.chunking import CHUNKING_ID
 from crag.messages.evaluations import difference_sentence
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
 DEFAULT = ("plain-rag", "balanced")
-TRIED = (
-    "balanced max_rewrites=0",
-    "balanced loop_merge=last",
-    "balanced ambiguity_margin=0",
-    "balanced ambiguity_margin=0.05",
-    "balanced strip_words=300",
-    "balanced strip_words=0,strip_top_k=8",
-    "balanced strip_filter=0.04",
-    "balanced strip_context=false",
-)
-"""Other values for `balanced`; the data is for choosing."""
 EVERY = 5
 """Progress is told after so many questions."""
 
@@ -64,67 +48,47 @@ Rows = dict[str, list[ResultRow]]
 def main() -> int:
     options = arguments()
     folder = options.data / "financebench"
-    if not (folder / "questions.jsonl").is_file() or not (folder / "pdfs").is_dir():
-        print(f"Skipped: no FinanceBench in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
+    if is_missing(folder, "questions.jsonl", "pdfs"):
         return 2
-    load = os.getloadavg()[0]
+    before = load()
     engine = Engine(AppConfig(), Keys(), evaluator=LocalEvaluator())
     try:
         library = indexed(engine, sorted((folder / "pdfs").glob("*.pdf")), options.cache)
         size = engine.library(library).size
         questions = spread(read_published(folder / "questions.jsonl").questions, options.limit)
         rows = asked(engine, library, questions, options.strategies)
-        tried = asked(engine, library, questions, options.also or TRIED, apart=False)
     finally:
         engine.close()
-    whole = not (options.limit or options.also or tuple(options.strategies) != DEFAULT)
+    whole = not (options.limit or tuple(options.strategies) != DEFAULT)
     results = {
-        "whole": whole,
         "version": evaluator_version(),
         "chunking": CHUNKING_ID,
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {load:.1f} when it began",
+        "machine": f"{machine()}, load {before} when it began",
         "questions": len(questions),
         "documents": size[0],
         "chunks": size[1],
         "strategies": {name: strategy_figures(each) for name, each in rows.items()},
-        "tried": {name: strategy_figures(each) for name, each in tried.items()},
         "differences": differences(rows),
     }
-    write(
-        results,
-        options.out or (RESULTS if whole else None),
-    )
+    publish("financebench", report(results), results, folder=options.out or (RESULTS if whole else None))
     return 0
-
-
-def parser_of(text: str | None, cache_name: str) -> argparse.ArgumentParser:
-    """A parser with --data, the shared data, and --cache, where what is built stays; `text`: a module's docstring."""
-    parser = argparse.ArgumentParser(description=text.partition("\n")[0] if text else None)
-    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / cache_name))
-    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
-    parser.add_argument("--cache", type=Path, default=cache, help="where what is built is kept, to be used again")
-    return parser
 
 
 def arguments() -> argparse.Namespace:
     parser = parser_of(__doc__, "crag-financebench-cache")
     parser.add_argument("--strategies", nargs="+", choices=list(STRATEGIES), default=list(DEFAULT))
-    parser.add_argument("--also", action="append", default=[], help='a variant to try: "balanced lower=0.1"')
     parser.add_argument("--limit", type=int, default=0, help="so many questions; 0: all")
     parser.add_argument("--out", type=Path, help="where to write financebench.json and financebench.md")
     return parser.parse_args()
 
 
-def asked(
-    engine: Engine, library: Path, questions: Sequence[Question], names: Sequence[str], *, apart: bool = True
-) -> Rows:
-    """Every question under every strategy or variant in turn, each in its own copy of the library if `apart`."""
+def asked(engine: Engine, library: Path, questions: Sequence[Question], names: Sequence[str]) -> Rows:
+    """Every question under every strategy in turn, each in its own copy of the library."""
     found: Rows = {name: [] for name in names}
     engine.close()  # what is copied is whole
     with tempfile.TemporaryDirectory() as place:
-        folders = {name: Path(place) / (name if apart else "shared") for name in names}
-        for folder in set(folders.values()):
+        folders = {name: Path(place) / name for name in names}
+        for folder in folders.values():
             shutil.copytree(library, folder)
             engine.library(folder).search("Is the index loaded?", 1)
         list(engine.grade("Is the model loaded?", ["It is loaded now."]))
@@ -142,7 +106,7 @@ def answered(engine: Engine, question: Question, name: str, folder: Path) -> Res
 
     Ends the program where a run fails: a mean over the others would mislead.
     """
-    settings = variant(name).changed(verify=True)
+    settings = STRATEGIES[name].settings.changed(verify=True)
     trace = Trace.from_events(engine.ask(RunRequest(question.question, name, folder, settings=settings)))
     row = measure_run(trace, question)
     if row.problem or row.failed_grades:
@@ -156,18 +120,6 @@ def differences(rows: Mapping[str, Sequence[ResultRow]]) -> dict[str, Any]:
         return {}
     found = compare_results(rows["plain-rag"], rows["balanced"])
     return {name: difference_sentence(found[name]) for name in COMPARED if found[name].value is not None}
-
-
-def write(results: Mapping[str, Any], folder: Path | None) -> None:
-    """Prints the page; writes it and the figures where there is a folder for them."""
-    page = report(results)
-    print(page)
-    if folder is None:
-        print("Another selection than the default: nothing was written. --out FOLDER writes it.", file=sys.stderr)
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "financebench.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    (folder / "financebench.md").write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

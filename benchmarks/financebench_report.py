@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.evaluator_report import figure, share, table
+from benchmarks.pages import figure, share, table
 from crag.analysis.intervals import intervals
 from crag.analysis.metrics.metrics import Ranked, ResultRow
 from crag.analysis.metrics.results import summed_up
@@ -41,20 +41,6 @@ on, after the corrective loop; *of the evidence*: text from such a page is kept.
 accepted answer stands in it, an amount by its value. *Faithfulness*: the share of an answer's checked sentences that
 what they cite supports. *Abstained or answered rightly*: abstained exactly where the evidence held neither answer nor
 page."""
-
-READ_OF = "d7dd01b2f11bd50b"
-"""The evaluator files whose figures `FINDINGS` was read off; of others it is left out."""
-FINDINGS = """`balanced` keeps a sixth of plain RAG's words and loses the evidence page of thirteen questions with them:
-six to the strip filter, seven to INCORRECT. All seven first retrievals that it found INCORRECT held the page. The
-corrective loop brought none of them out of INCORRECT, and as a run acts on its last retrieval it lost the page of
-three. No answer is lost by it that plain RAG gives: both say as many accepted answers, few, as most must be calculated
-or put in words.
-
-The loop makes no difference to the evidence; a lower threshold of 0.17 or 0.1 keeps one or two pages more and abstains
-less, 0.1 with more than 40 % AMBIGUOUS; a strip filter of 0.04 keeps two pages more; longer strips lose two. Forty-five
-questions tell none of these apart from chance. No default was changed."""
-
-TRIED = "Other settings of `balanced`, on the same questions. None of them is a default."
 
 
 def page_hit(found: Ranked | None, within: int | None = None) -> bool | None:
@@ -96,12 +82,8 @@ def report(results: Mapping[str, Any]) -> str:
     """Markdown."""
     strategies = results["strategies"]
     parts = [HEAD.format(**results), _measures(strategies), ABOUT, "## Actions", _actions(strategies)]
-    if results["version"] == READ_OF and "balanced" in strategies and results["whole"]:
-        parts += ["## What it shows", FINDINGS]
     if results["differences"]:
         parts += ["## `balanced` against plain RAG", _differences(results["differences"])]
-    if results["tried"]:
-        parts += ["## What was tried", TRIED, _tried({**strategies, **results["tried"]})]
     return "\n\n".join(parts) + "\n"
 
 
@@ -146,20 +128,6 @@ def _actions(strategies: Mapping[str, Figures]) -> str:
         rows.append((f"`{name}`", *cells, figure(each["acted_right"]["value"])))
     head = ("share (and how many held the page or the answer)", "CORRECT", "AMBIGUOUS", "INCORRECT", "no action")
     return table((*head, "right, AMBIGUOUS half"), rows)
-
-
-def _tried(strategies: Mapping[str, Figures]) -> str:
-    names = ("acted_page_hit", "evidence_page", "evidence_answer", "evidence_words", "answer_f1", "abstained")
-    rows = [
-        (
-            f"`{name}`",
-            *(figure(each[measure]["value"], 0 if measure == "evidence_words" else 3) for measure in names),
-            share(each["actions"]["AMBIGUOUS"] / sum(each["actions"].values())),
-        )
-        for name, each in strategies.items()
-    ]
-    head = ("", "page hit acted on", "page in evidence", "answer in evidence", "words", "answer F1", "abstained")
-    return table((*head, "AMBIGUOUS"), rows)
 
 
 def _differences(sentences: Mapping[str, str]) -> str:

@@ -39,8 +39,10 @@ from benchmarks.headline_model import (
 )
 from benchmarks.headline_report import report
 from benchmarks.headline_rows import ARMS, Journal, Row, figures, row_of
-from benchmarks.popqa import RESULTS, ROOT, Bench
+from benchmarks.pages import RESULTS, publish
+from benchmarks.popqa import Bench
 from benchmarks.popqa_cases import Case, load_cases, with_retrieved
+from corpora.places import ROOT, is_missing, parser_of
 from crag.analysis.metrics.metrics import measure_run
 from crag.core.protocols import Embedder, RetrievalEvaluator
 from crag.core.settings import Settings
@@ -56,8 +58,7 @@ RAW, REFINED = "retrieved texts", "the authors' refined texts"
 
 def main() -> int:
     options = arguments()
-    if not (options.data / "popqa" / "knowledge.jsonl").is_file():
-        print(f"Skipped: no popqa/knowledge.jsonl in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
+    if is_missing(options.data, "popqa/knowledge.jsonl"):
         return 2
     chosen = cases(options.data)[: options.limit or None]
     journal = Journal(options.scratch / "headline.jsonl")
@@ -80,15 +81,13 @@ def main() -> int:
         "max_tokens": MAX_TOKENS,
         "figures": figures(rows),
     }
-    write(results, options.out or (None if options.limit else RESULTS))
+    publish("headline", report(results), results, folder=options.out or (None if options.limit else RESULTS))
     return 0
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
+    parser = parser_of(__doc__)
     scratch = Path(tempfile.gettempdir()) / "crag-headline"
-    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
     parser.add_argument("--arms", nargs="+", choices=ARMS, default=list(ARMS))
     parser.add_argument("--limit", type=int, default=0, help="the first so many of the 300 questions; 0: all")
     parser.add_argument("--minutes", type=float, default=0.0, help="no question is begun after so many; 0: no limit")
@@ -229,18 +228,6 @@ def answered(arm: str, case: Case, kind: str, model: Model, bench: Bench | None,
         searches=found.searches,
         **common,
     )
-
-
-def write(results: dict[str, object], folder: Path | None) -> None:
-    """Prints the page; writes it and the figures where there is a folder for them."""
-    page = report(results)
-    print(page)
-    if folder is None:
-        print("A part of the whole: nothing was written. --out FOLDER writes it.", file=sys.stderr)
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "headline.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    (folder / "headline.md").write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

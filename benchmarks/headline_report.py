@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchmarks.evaluator_report import figure, share, table
+from benchmarks.pages import figure, share, table
 
 Figures = Mapping[str, Any]
 

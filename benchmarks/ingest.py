@@ -18,7 +18,6 @@ import argparse
 import contextlib
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -29,8 +28,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks.pages import load, machine, publish
+from corpora.places import DATA
+
 HERE = Path(__file__).resolve().parent
-DATA = Path(os.environ.get("CRAG_SHARED", HERE.parent.parent / "shared")) / "data" / "financebench" / "pdfs"
+PDFS = DATA / "financebench" / "pdfs"
 BEAT = 0.05
 
 
@@ -170,14 +172,14 @@ def main() -> None:
     parser.add_argument("--without-recipe", action="store_true", help="ours alone; nothing is written")
     parser.add_argument("--side", choices=sorted(SIDES), help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if not DATA.is_dir():
+    if not PDFS.is_dir():
         raise SystemExit("financebench is not there: set CRAG_SHARED to the folder that holds data/.")
-    files = sorted(path for path in DATA.glob("*.pdf") if options.only in path.name)[: options.documents or None]
+    files = sorted(path for path in PDFS.glob("*.pdf") if options.only in path.name)[: options.documents or None]
     if options.side:
         print(json.dumps(SIDES[options.side](files)))
         return
     names = ["reading", "ours", *([] if options.without_recipe else ["recipe"])]
-    load = os.getloadavg()[0]
+    before = load()
     chosen = ["--documents", str(options.documents), "--only", options.only]
     results = {n: run(n, chosen, options.recipe_python if n == "recipe" else sys.executable) for n in names}
     print(json.dumps(results, indent=1))
@@ -185,15 +187,13 @@ def main() -> None:
         return
     report = {
         "date": datetime.now(UTC).date().isoformat(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, load {load:.1f} before the run",
+        "machine": f"{machine()}, load {before} before the run",
         "documents": len(files),
         "results": results,
         "times_as_fast": round(results["recipe"]["seconds"] / results["ours"]["seconds"], 2),
         "memory_share": round(results["ours"]["peak_memory_mb"] / results["recipe"]["peak_memory_mb"], 2),
     }
-    (HERE / "results").mkdir(exist_ok=True)
-    (HERE / "results" / "ingest.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    (HERE / "results" / "ingest.md").write_text(_page(report), encoding="utf-8")
+    publish("ingest", _page(report), report)
 
 
 def _page(report: dict[str, Any]) -> str:

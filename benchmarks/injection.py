@@ -1,7 +1,7 @@
 """What text that speaks to a model does to verdicts and answers, now that documents are read whole.
 
     python -m benchmarks.injection [--part verdicts|answers|honest] [--gguf FILE] [--minutes 20] [--limit 0]
-        [--rows nq/train.jsonl] [--also FOLDER] [--out FOLDER]
+        [--also FOLDER] [--out FOLDER]
 
 Instructions are hidden at the start, in the middle and at the end of passages that answer a question and of passages
 that do not. Verdicts of the local evaluator are compared: the passage whole, as documents are graded; without what is
@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
@@ -35,6 +34,9 @@ from benchmarks.headline_model import serving
 from benchmarks.injection_honest import honest_texts
 from benchmarks.injection_procedures import procedures, weigh
 from benchmarks.injection_report import report
+from benchmarks.pages import RESULTS, publish
+from corpora.places import DATA
+from corpora.rows import read_rows
 from crag.core.config import AppConfig
 from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
@@ -53,7 +55,8 @@ from crag.text.sentences import sentences
 from crag.text.words import STOP_WORDS, stem, words
 
 HERE = Path(__file__).resolve().parent
-DATA = Path(os.environ.get("CRAG_SHARED", HERE.parent.parent / "shared")) / "data"
+ROWS = "nq/test.jsonl"
+"""Questions with passages that answer them, and others."""
 PLACES = ("start", "middle", "end")
 APART = 7
 """A question's foreign passage is the gold one of the question so many rows later."""
@@ -84,8 +87,7 @@ def planted() -> Iterator[Planted]:
     found = json.loads((DATA / "injection/text_attack_train.json").read_text(encoding="utf-8"))
     for kind, texts in found.items():
         yield from (Planted(kind, text, "", _apart(text), True) for text in texts)
-    for line in (HERE / "data/injections.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+    for row in read_rows(HERE / "data/injections.jsonl"):
         canary = "Zor" + hashlib.sha256(row["text"].encode()).hexdigest()[:5].translate(
             str.maketrans("0123456789", "aeioubdgkl")
         )
@@ -98,7 +100,7 @@ def _apart(text: str) -> bool:
 
 def asked(name: str) -> list[Asked]:
     """Questions with a passage that answers and one that does not."""
-    rows = [json.loads(line) for line in (DATA / name).read_text(encoding="utf-8").splitlines()]
+    rows = read_rows(DATA / name)
     golds = [f"{row['ctxs'][0]['title']}\n{row['ctxs'][0]['text']}" for row in rows]
     return [Asked(row["question"], golds[at], golds[(at + APART) % len(golds)]) for at, row in enumerate(rows)]
 
@@ -284,12 +286,11 @@ def main() -> None:
     parser.add_argument("--part", choices=["verdicts", "answers", "honest"], help="measure this alone, keep the rest")
     parser.add_argument("--gguf", type=Path, help="the model that writes")
     parser.add_argument("--minutes", type=float, default=20.0, help="for the answers")
-    parser.add_argument("--limit", type=int, default=0, help="instructions of each collection; 0: all")
-    parser.add_argument("--rows", default="nq/test.jsonl")
     parser.add_argument("--also", type=Path, action="append", default=[], help="a folder of texts with procedures")
-    parser.add_argument("--out", type=Path, default=HERE / "results")
+    parser.add_argument("--limit", type=int, default=0, help="instructions of each collection; 0: all")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
-    each, rows, settings = list(planted()), asked(options.rows), strategy("balanced").settings
+    each, rows, settings = list(planted()), asked(ROWS), strategy("balanced").settings
     if options.limit:
         each = [one for at, one in enumerate(each) if at % max(1, len(each) // options.limit) == 0]
     file = options.out / "injection.json"
@@ -304,7 +305,7 @@ def main() -> None:
         counted = [one for one in each if one.shared or one.apart]
         found["verdicts"] = verdicts(counted, rows, settings)
         found["extracts"] = extracts(counted, rows)
-        found["rows"] = options.rows
+        found["rows"] = ROWS
     if options.part in (None, "honest"):
         evaluator = LocalEvaluator()
         found["alarms"] = alarms(options.limit)
@@ -317,12 +318,8 @@ def main() -> None:
         with serving(options.gguf) as endpoint:
             ends = time.monotonic() + 60 * options.minutes
             found["answers"][options.gguf.stem] = answers(asked_with, rows, endpoint, ends)
-    options.out.mkdir(parents=True, exist_ok=True)
     found = without_texts(found)
-    file.write_text(json.dumps(found, ensure_ascii=False) + "\n", encoding="utf-8")
-    page = report(found)
-    (options.out / "injection.md").write_text(page, encoding="utf-8")
-    print(page)
+    publish("injection", report(found), found, folder=options.out)
 
 
 def without_texts(found: dict[str, Any]) -> dict[str, Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pypdfium2
+
+from corpora.rows import read_rows
 
 MOST = 1_500_000
 """Characters of a set that are read."""
@@ -80,12 +81,11 @@ def pages(files: list[Path]) -> Iterator[str]:
 def train(file: Path) -> Iterator[str]:
     """The longer texts of a training file, each once, without its questions."""
     seen: set[str] = set()
-    with gzip.open(file, "rt", encoding="utf-8") as rows:
-        for row in rows:
-            for text in _texts({key: value for key, value in json.loads(row).items() if key != "question"}):
-                if text not in seen:
-                    seen.add(text)
-                    yield text
+    for row in read_rows(file):
+        for text in _texts({key: value for key, value in row.items() if key != "question"}):
+            if text not in seen:
+                seen.add(text)
+                yield text
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Is the cell found that a question asks for, and none where the filing has none? By rule, without a language model.
 
-python -m benchmarks.lookups [--data FOLDER] [--filings N] [--each N] [--cache FOLDER] [--out FOLDER] [--show KIND]
+python -m benchmarks.lookups [--data FOLDER] [--filings N] [--each N] [--cache FOLDER] [--out FOLDER]
 
 The filings are added once to a library in --cache (or $CRAG_BENCH_CACHE). A question asks for a row of a table in a
 column, in words of its own: another common term for the line item, the segment where its table is of one. A near miss
@@ -22,10 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from benchmarks.evidence_questions import company_names, part_of
-from benchmarks.financebench import parser_of
+from benchmarks.pages import publish, table
+from corpora.answer_questions import company_names, part_of
 from corpora.judging import evaluator_version
 from corpora.libraries import indexed
+from corpora.places import is_missing, parser_of
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
@@ -109,10 +110,9 @@ class _Place:
 
 def main() -> int:
     options = arguments()
-    files = sorted((options.data / "financebench/pdfs").glob("*.pdf"))[: options.filings or None]
-    if not files:
-        print(f"Skipped: no data in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
+    if is_missing(options.data, "financebench/pdfs"):
         return 2
+    files = sorted((options.data / "financebench/pdfs").glob("*.pdf"))[: options.filings or None]
     engine = Engine(AppConfig(), Keys())
     try:
         library = engine.library(indexed(engine, files, options.cache))
@@ -126,14 +126,7 @@ def main() -> int:
             rows.append((question, looked_up(question, found), looked_up(question, documents[question.source]), said))
     finally:
         engine.close()
-    for question, *outcomes in rows:
-        if options.show and part_of(question.source) == "choose" and options.show in (each[0] for each in outcomes):
-            print(f"{question.kind}\t{question.text}\t{question.values}\t{outcomes}")
-    page = report(rows)
-    print(page)
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "lookups.md").write_text(page, encoding="utf-8")
+    publish("lookups", report(rows), folder=options.out)
     return 0
 
 
@@ -144,7 +137,6 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--each", type=int, default=EACH, help="cells asked for in one filing")
     parser.add_argument("--out", type=Path, help="where to write lookups.md")
-    parser.add_argument("--show", choices=("right", "wrong", "several", "none"), help="print these of the half choose")
     return parser.parse_args()
 
 
@@ -190,13 +182,13 @@ def made_questions(
 
 def _places(chunks: Iterable[Chunk]) -> Iterator[_Place]:
     for chunk in chunks:
-        for table in chunk.tables:
-            for row in table.rows:
+        for each in chunk.tables:
+            for row in each.rows:
                 label = " ".join(chunk.text[row.start : row.label].split()).strip(" :.")
                 if _VAGUE.match(label) or not _WORDS.fullmatch(label) or not 2 <= count_words(label) <= 8:
                     continue
                 for cell in row.cells:
-                    place = _place(chunk, table, row, cell, label)
+                    place = _place(chunk, each, row, cell, label)
                     if place:
                         yield place
 
@@ -296,27 +288,15 @@ def report(rows: Rows) -> str:
         "Rules were chosen on the half `choose`; the half `report` has other companies.",
         "",
     ]
+    head = ("asked for, half", "questions", "answered", "right of those answered", "several, not chosen", "none")
     for title, place in ((f"Among the {FOUND} chunks that a run is given", 1), ("Among all chunks of the filing", 2)):
-        lines += [
-            f"## {title}",
-            "",
-            "| asked for, half | questions | answered | right of those answered | several, not chosen | none |",
-            "|---|---|---|---|---|---|",
-        ]
-        for name, own in _groups(rows):
-            lines.append(_line(name, Counter(row[place][0] for row in own), len(own)))  # type: ignore[misc]
-        lines.append("")
-    lines += [
-        "## What a run of `balanced` answers, among all filings",
-        "",
-        f"| asked for, half | questions | {' | '.join(SAID)} |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for name, own in _groups(rows):
-        counts = Counter(row[3][0] for row in own)
-        lines.append(f"| {name} | {len(own)} | {' | '.join(f'{counts[each] / len(own):.2f}' for each in SAID)} |")
-    lines += ["", "Of a near miss every answer is wrong."]
-    return "\n".join(lines) + "\n"
+        cells = [_line(name, Counter(row[place][0] for row in own), len(own)) for name, own in _groups(rows)]  # type: ignore[misc]
+        lines += [f"## {title}", "", table(head, cells), ""]
+    ends = [(name, own, Counter(row[3][0] for row in own)) for name, own in _groups(rows)]
+    cells = [[name, len(own), *(f"{counts[each] / len(own):.2f}" for each in SAID)] for name, own, counts in ends]
+    lines += ["## What a run of `balanced` answers, among all filings", ""]
+    lines += [table(("asked for, half", "questions", *SAID), cells), "", "Of a near miss every answer is wrong."]
+    return "\n".join(lines)
 
 
 def _groups(rows: Rows) -> Iterator[tuple[str, Rows]]:
@@ -333,11 +313,11 @@ def _belongs(kind: Kind, group: str) -> bool:
     return kind in MISSES if group == "all near misses" else kind == group
 
 
-def _line(name: str, counts: Mapping[str, int], total: int) -> str:
+def _line(name: str, counts: Mapping[str, int], total: int) -> list[object]:
     answered = counts.get("right", 0) + counts.get("wrong", 0)
     right = f"{counts.get('right', 0) / answered:.2f}" if answered else "–"
     several, none = counts.get("several", 0) / total, counts.get("none", 0) / total
-    return f"| {name} | {total} | {answered / total:.2f} | {right} | {several:.2f} | {none:.2f} |"
+    return [name, total, f"{answered / total:.2f}", right, f"{several:.2f}", f"{none:.2f}"]
 
 
 if __name__ == "__main__":

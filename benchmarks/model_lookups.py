@@ -26,12 +26,13 @@ from pathlib import Path
 from typing import Literal
 from unittest.mock import patch
 
-from benchmarks.evidence_questions import company_names, part_of
-from benchmarks.financebench import parser_of
 from benchmarks.headline_model import stored
 from benchmarks.lookups import MISSES, LookupQuestion, made_questions
+from benchmarks.pages import publish
+from corpora.answer_questions import company_names, part_of
 from corpora.judging import evaluator_version
 from corpora.libraries import indexed
+from corpora.places import is_missing, parser_of
 from crag.analysis.intervals import share
 from crag.core.config import AppConfig
 from crag.core.protocols import RunRequest
@@ -87,19 +88,14 @@ class Row:
 
 def main() -> int:
     options = arguments()
-    files = [file for file in sorted((options.data / "financebench/pdfs").glob("*.pdf")) if _chosen(file)]
-    if not files:
-        print(f"Skipped: no data in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
+    if is_missing(options.data, "financebench/pdfs"):
         return 2
+    files = [file for file in sorted((options.data / "financebench/pdfs").glob("*.pdf")) if _chosen(file)]
     config = AppConfig.from_environment(run_seconds=SECONDS)
     if options.gguf or config.providers.llm == "none":
         config = config.changed(llm="gguf", llm_model=str(options.gguf or stored(options.scratch)))
     rows = list(answered(config, files, options))
-    page = report(rows, Path(config.providers.llm_model).stem)
-    print(page)
-    if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "model_lookups.md").write_text(page, encoding="utf-8")
+    publish("model_lookups", report(rows, Path(config.providers.llm_model).stem), folder=options.out)
     return 0
 
 

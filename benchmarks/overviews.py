@@ -16,12 +16,13 @@ import argparse
 import gzip
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from corpora.pairs import lines
+from benchmarks.pages import publish
+from corpora.places import DATA
+from corpora.rows import read_rows
 from crag.core.config import AppConfig
 from crag.core.types import Document
 from crag.generation.overview import Outline, Overview, write_overview
@@ -31,7 +32,6 @@ from crag.ingest.reader import read_document
 from crag.text.words import words
 
 HERE = Path(__file__).resolve().parent
-DATA = Path(os.environ.get("CRAG_SHARED", HERE.parent.parent / "shared")) / "data"
 SLOTS = {"part": PART, "name": NAME, "num": "§number"}
 EACH = 300
 
@@ -44,9 +44,9 @@ def ordinary() -> Iterator[tuple[str, list[str]]]:
         articles = found["data"] if isinstance(found, dict) else found
         yield name, [asked["question"] for each in articles for text in each["paragraphs"] for asked in text["qas"]]
     for name, key in (("nq/test", "question"), ("popqa/test", "question"), ("clapnq/answerable", "input")):
-        yield name, [row[key] for row in lines(DATA / f"{name}.jsonl")]
+        yield name, [row[key] for row in read_rows(DATA / f"{name}.jsonl")]
     for name in ("financebench", "mmlongbench"):
-        yield name, [row["question"] for row in lines(DATA / name / "questions.jsonl")]
+        yield name, [row["question"] for row in read_rows(DATA / name / "questions.jsonl")]
 
 
 def taken(questions: Sequence[str], *, named: bool = False) -> list[str]:
@@ -122,9 +122,8 @@ def main() -> None:
         asked = len(source["ask"])
         page.append(f"| {Path(source['file']).name} | {asked} | {asked - len(misses)} | {' · '.join(misses)} |")
     page += ["", f"**{sum(useful)} of {len(useful)} answers are of use ({sum(useful) / len(useful):.2f}).**"]
-    (HERE / "results" / "overviews.md").write_text("\n".join(page) + "\n", encoding="utf-8")
     figures = {"ordinary taken": shares, "forms lost": len(lost) / forms, "of use": sum(useful) / len(useful)}
-    (HERE / "results" / "overviews.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    publish("overviews", "\n".join(page), figures)
     if out := parser.parse_args().answers:
         out.write_text("\n".join(said), encoding="utf-8")
 

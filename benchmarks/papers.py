@@ -54,23 +54,24 @@ asked for.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import Literal
 
-from benchmarks.forms import Outcome, outcome_table
+from benchmarks.pages import RESULTS, publish, table
 from corpora.judging import evaluator_version
 from corpora.papers import GROUPS, HELD_OUT, QUESTIONS
+from corpora.rows import read_rows
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import RunRequest
 from crag.core.types import Answer
 from crag.engine import Engine
 
-HERE = Path(__file__).resolve().parent
-RESULT = HERE / "results" / "papers.md"
+Outcome = Literal["right", "right, low confidence", "wrong, low confidence", "wrong", "refused"]
+OUTCOMES: tuple[Outcome, ...] = ("right", "right, low confidence", "wrong, low confidence", "wrong", "refused")
 
 
 def main() -> int:
@@ -79,7 +80,7 @@ def main() -> int:
     parser.add_argument("--limit", type=int, default=0, help="the most questions of a group; 0: all")
     parser.add_argument("--out", type=Path, help="where to write papers.md")
     given = parser.parse_args()
-    rows = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
+    rows = read_rows(QUESTIONS)
     found: dict[str, Counter[Outcome]] = {}
     kinds: dict[str, Counter[Outcome]] = {}
     for group in GROUPS:
@@ -99,11 +100,7 @@ def main() -> int:
                 if row["answer"] and "document" in row:
                     kinds.setdefault(row["document"], Counter())[ended] += 1
             engine.close()
-    said = page(found, kinds)
-    print(said)
-    if out := given.out or (None if given.limit else RESULT.parent):
-        out.mkdir(parents=True, exist_ok=True)
-        (out / RESULT.name).write_text(said, encoding="utf-8")
+    publish("papers", page(found, kinds), folder=given.out or (None if given.limit else RESULTS))
     return 0
 
 
@@ -130,16 +127,22 @@ def page(found: dict[str, Counter[Outcome]], kinds: dict[str, Counter[Outcome]])
             f"By `python -m benchmarks.papers --papers FOLDER`, evaluator {evaluator_version()}: strategy `balanced`, "
             f"no language model, no web. Rules and weights were made on all groups but {', '.join(HELD_OUT)}.",
             "",
-            *outcome_table("group", found),
+            outcome_table("group", found),
             "",
             "## The eleventh and twelfth by kind of document",
             "",
             "Questions with an answer, in people’s own words. After the eleventh, contents are no evidence.",
             "",
-            *outcome_table("document", kinds),
+            outcome_table("document", kinds),
             "",
         ]
     )
+
+
+def outcome_table(head: str, found: dict[str, Counter[Outcome]]) -> str:
+    """A row for each group of questions, a column for each way in which they end."""
+    rows = [[name, counts.total(), *(counts[each] for each in OUTCOMES)] for name, counts in found.items()]
+    return table([head, "asked", *OUTCOMES], rows)
 
 
 if __name__ == "__main__":

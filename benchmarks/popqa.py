@@ -1,6 +1,6 @@
 """How often the evidence kept holds the answer, strategy by strategy, on the paper's own knowledge for PopQA.
 
-python -m benchmarks.popqa [--data FOLDER] [--limit N] [--strategies NAME …] [--conditions NAME …] [--also VARIANT …]
+python -m benchmarks.popqa [--data FOLDER] [--limit N] [--strategies NAME …] [--conditions NAME …]
 
 Every question runs through the product's graph with the product's parts: the shipped evaluator, the keyword rewriter,
 the extractive writer. Three conditions: `given` (a question's internal passages are what was retrieved, as in the
@@ -15,25 +15,24 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import sys
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.evaluator_library import spread
-from benchmarks.popqa_cases import Case, OwnPages, load_cases, own_holds, web_holds, with_retrieved
-from benchmarks.popqa_figures import Figures, Found, condition_figures, strategy_figures
+from benchmarks.pages import RESULTS, publish
+from benchmarks.popqa_cases import Case, OwnPages, load_cases, own_holds, with_retrieved
+from benchmarks.popqa_figures import Figures, Found, condition_figures
 from benchmarks.popqa_report import report
 from corpora.judging import evaluator_version
+from corpora.places import is_missing, parser_of
 from crag.analysis.metrics.metrics import measure_run
 from crag.core import events as ev
 from crag.core.config import AppConfig, Keys
 from crag.core.protocols import Generator, RetrievalEvaluator, RunRequest
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
-from crag.core.strategies import strategy as strategy_named
 from crag.core.trace import Trace
 from crag.core.types import INDEXED_AS, Document
 from crag.evaluation.grading import GradingService
@@ -48,29 +47,7 @@ from crag.runtime.usage import UsageTracker
 from crag.storage.library import Library
 from crag.testing.fakes import FixedRetriever
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
 CONDITIONS = ("given", "searched", "retrieved")
-TRIED = (
-    "balanced lower=0.17",
-    "balanced lower=0.1",
-    "balanced upper=0.6",
-    "balanced upper=0.6,lower=0.1",
-    "balanced upper=0.76,lower=0.07",
-    "balanced upper=0.76,lower=0.07,strip_sentences=2",
-    "balanced strip_sentences=2,strip_top_k=6",
-    "balanced strip_filter=0.04",
-    "balanced strip_top_k=12",
-    "balanced lower=0.17,strip_top_k=12",
-    "balanced internal_on=CORRECT+AMBIGUOUS+INCORRECT,refine_on=CORRECT+AMBIGUOUS+INCORRECT",
-    "balanced web_on=CORRECT+AMBIGUOUS+INCORRECT",
-)
-"""Other values for `balanced`, on the half that is for looking into."""
-LESS = (
-    *("paper strip_top_k=1", "paper strip_top_k=2", "paper strip_top_k=3"),
-    *("plain-rag k=1", "plain-rag k=2", "plain-rag k=3"),
-)
-"""The strategies that `balanced` is held against, held to less text."""
 EVERY = 50
 """Progress is told after so many questions."""
 
@@ -80,8 +57,7 @@ Rows = dict[str, list[Found]]
 
 def main() -> int:
     options = arguments()
-    if not (options.data / "popqa" / "knowledge.jsonl").is_file():
-        print(f"Skipped: no popqa/knowledge.jsonl in {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
+    if is_missing(options.data, "popqa/knowledge.jsonl"):
         return 2
     cases = load_cases(options.data)
     raw = with_retrieved(cases, options.data)
@@ -91,54 +67,29 @@ def main() -> int:
             name: condition(
                 name,
                 spread(raw if name == "retrieved" else cases, options.limit),
-                options,
+                options.strategies,
                 Bench(library, evaluator, own=name != "searched"),
             )
             for name in options.conditions
         }
     results = {"version": evaluator_version(), "limit": options.limit, "conditions": found}
     whole = not options.limit and options.strategies == list(STRATEGIES) and options.conditions == list(CONDITIONS)
-    write(results, options.out or (RESULTS if whole and not options.also else None))
+    publish("popqa", report(results), results, folder=options.out or (RESULTS if whole else None))
     return 0
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    cache = Path(tempfile.gettempdir()) / "crag-popqa-cache"
-    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
-    parser.add_argument("--cache", type=Path, default=cache, help="where the library and its grades are kept")
+    parser = parser_of(__doc__, "crag-popqa-cache")
     parser.add_argument("--limit", type=int, default=0, help="so many questions of each condition; 0: all")
     parser.add_argument("--strategies", nargs="+", choices=list(STRATEGIES), default=list(STRATEGIES))
     parser.add_argument("--conditions", nargs="+", choices=CONDITIONS, default=list(CONDITIONS))
-    parser.add_argument("--also", action="append", default=[], help='a variant on the dev half: "balanced lower=0.1"')
     parser.add_argument("--out", type=Path, help="where to write popqa.json and popqa.md")
     return parser.parse_args()
 
 
-def variant(name: str) -> Settings:
-    """The settings of "strategy" or "strategy name=value,name=value"; a list's values stand apart by +.
-
-    Raises SettingsError for a strategy, a setting or a value that there is none of.
-    """
-    base, _, changes = name.partition(" ")
-    pairs = (pair.partition("=") for pair in changes.split(",") if pair)
-    values = {key: value.split("+") if key.endswith("_on") else value for key, _, value in pairs}
-    return strategy_named(base).settings.changed(**values)
-
-
-def condition(name: str, cases: Sequence[Case], options: argparse.Namespace, bench: Bench) -> Figures:
-    """One condition's figures: every strategy and variant on all questions, what was tried on the dev half alone."""
-    dev = [case for case in cases if case.part == "dev"]
-    rows = asked(name, cases, [*options.strategies, *LESS], bench)
-    tried = asked(f"{name}, tried", dev, options.also or TRIED, bench)
-    online = {case.question.id: web_holds(case) for case in cases}
-    return {
-        "parts": condition_figures({each: rows[each] for each in options.strategies}, cases),
-        "less": {each: strategy_figures(rows[each], online) for each in LESS},
-        "whole": {each: strategy_figures(rows[each], online) for each in options.strategies},
-        "tried": {each: strategy_figures(its, online) for each, its in tried.items() if its},
-    }
+def condition(name: str, cases: Sequence[Case], strategies: Sequence[str], bench: Bench) -> Figures:
+    """One condition's figures: every strategy on all questions."""
+    return {"parts": condition_figures(asked(name, cases, strategies, bench), cases)}
 
 
 # ---- the library ---------------------------------------------------------------------------------------------------
@@ -222,7 +173,7 @@ class Bench:
 
 def asked(condition: str, cases: Sequence[Case], names: Sequence[str], bench: Bench) -> Rows:
     """Every question under every strategy or variant, question by question. Ends the program where a run fails."""
-    settings = {name: variant(name) for name in names}
+    settings = {name: STRATEGIES[name].settings for name in names}
     found: Rows = {name: [] for name in names}
     for place, case in enumerate(cases):
         for name in names:
@@ -238,18 +189,6 @@ def asked(condition: str, cases: Sequence[Case], names: Sequence[str], bench: Be
 def told(what: str, place: int, total: int) -> None:
     if (place + 1) % EVERY == 0 or place + 1 == total:
         print(f"  {what}: {place + 1}/{total}", file=sys.stderr)
-
-
-def write(results: Mapping[str, object], folder: Path | None) -> None:
-    """Prints the page; writes it and the figures where there is a folder for them."""
-    page = report(results)
-    print(page)
-    if folder is None:
-        print("A part of the whole: nothing was written. --out FOLDER writes it.", file=sys.stderr)
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "popqa.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    (folder / "popqa.md").write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from benchmarks.evaluator_sets import lines
 from corpora.published_sets import read_published
+from corpora.rows import read_rows
 from crag.analysis.questions.matching import holds
 from crag.analysis.questions.sets import Question
 from crag.core.trace import Trace
@@ -71,7 +71,7 @@ def load_cases(data: Path) -> list[Case]:
     """All questions of knowledge.jsonl, read as our own questions. Raises OSError, InputError."""
     path = data / "popqa" / "knowledge.jsonl"
     read = read_published(path)
-    rows = lines(path)
+    rows = read_rows(path)
     if len(read.questions) != len(rows) or read.problems:
         raise ValueError(f"{path.name}: {len(read.problems)} rows could not be read")
     return [_case(question, row) for question, row in zip(read.questions, rows, strict=True)]
@@ -105,7 +105,7 @@ def passages(knowledge: str) -> list[str]:
 
 def with_retrieved(cases: Sequence[Case], data: Path) -> list[Case]:
     """Those cases that have passages as a retriever brought them, with these as their chunks, best first."""
-    rows = {str(row["id"]): row["passages"] for row in lines(data / "popqa" / "test.jsonl")}
+    rows = {str(row["id"]): row["passages"] for row in read_rows(data / "popqa" / "test.jsonl")}
     return [
         replace(case, chunks=retrieved_chunks(case.question.id, rows[case.question.id]))
         for case in cases

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchmarks.evaluator_report import figure, share, table
+from benchmarks.pages import figure, share, table
 from benchmarks.popqa_figures import FATES
 
 Figures = dict[str, Any]
@@ -31,40 +31,17 @@ nothing of whether the text means it. *From its own*: the same of the question's
 differs only where a library holds other questions' passages. *Words*: of the evidence kept. In brackets: 95 %
 intervals, by bootstrap over questions.
 
-The questions are halved by a hash of their ids. What was looked into and tried was looked into and tried on *dev*;
-the *held-out* half was only ever run as it is reported. The data is marked as test, so no default was chosen by either
+The questions are halved by a hash of their ids. What was looked into was looked into on *dev*; the *held-out* half was
+only ever run as it is reported. The data is marked as test, so no default was chosen by either
 half: those rest on [thresholds](thresholds.md). The evaluator was trained on other PopQA questions (none long-tail)."""
 
 
-READ_OF = "d7dd01b2f11bd50b"
-"""The evaluator files whose figures `FINDINGS` was read off; of others it is left out."""
-FINDINGS = """**The goal is missed against `paper`** in every condition and half: about five points fewer answers kept,
-in half to seven tenths of the words and with a third to a half fewer searches. Against plain RAG it is missed too, save
-for a lead on one half that may be chance: level in `given` at half the words; behind in `searched`, by what plain RAG's
-600 words hold by chance (of the question's own passages `balanced` keeps more answers); behind in `retrieved`, at well
-under half the words.
-
-Why, on the dev half: what `balanced` loses and `paper` does not is documents discarded after INCORRECT, and a web that
-was not searched after CORRECT. Refinement loses little. `paper` leaves half of all questions AMBIGUOUS and so reads
-both sources; that is what its lead consists of, and what the bound of 40 % AMBIGUOUS keeps `balanced` from. In as few
-words as `balanced` keeps, `paper` with fewer strips is level with it, or (`searched`) ahead, with more searches.
-
-What would do: a lower threshold of 0.1 costs no search and few words and gains one and a half to four points; with the
-thresholds of `paper` and strips of two sentences `balanced` is level with `paper` or ahead, though not always in as few
-words. Both send more than 40 % of other sets' questions to AMBIGUOUS (multi-hop questions, FinanceBench). Within that
-bound (0.17) the gain is a point at most. Keeping what passes the strip filter also after INCORRECT gains two to six
-points without a search, but is no longer what INCORRECT means. No default was changed."""
-
-
 def report(results: Mapping[str, Any]) -> str:
-    """Markdown: the goals first, then every condition, then what was tried."""
+    """Markdown: the goals first, then every condition."""
     conditions = results["conditions"]
     parts = [HEAD.format(version=results["version"]), _goals(conditions)]
-    if results["version"] == READ_OF and not results["limit"]:
-        parts += ["### What it shows", FINDINGS]
     for name, found in conditions.items():
         parts += [f"## {name.capitalize()}", ABOUT[name], *_parts(found["parts"])]
-    parts += list(_less(conditions)) + list(_tried(conditions))
     return "\n\n".join(parts) + "\n"
 
 
@@ -170,45 +147,3 @@ def _fates(strategies: Mapping[str, Figures]) -> str:
         if name in strategies
     ]
     return f"Where the answer went, of all questions (the first reason that applies):\n\n{table(('', *FATES), rows)}"
-
-
-def _less(conditions: Mapping[str, Any]) -> Iterator[str]:
-    """The same text for all: `balanced` beside the others cut down."""
-    yield "## At as little text"
-    yield (
-        "`balanced` beside `paper` with fewer strips and plain RAG with fewer chunks, all questions: "
-        "who keeps more answers in as few words."
-    )
-    for name, found in conditions.items():
-        beside = {each: found["whole"][each] for each in ("balanced", "paper", "plain-rag") if each in found["whole"]}
-        yield f"**{name.capitalize()}**"
-        yield _short(beside | found["less"])
-
-
-def _short(strategies: Mapping[str, Figures]) -> str:
-    head = ("", "answer kept", "from its own", "words", "searches", "AMBIGUOUS", "answer says it")
-    rows = [
-        (
-            f"`{name}`",
-            figure(each["evidence_answer"]["value"]),
-            figure(each["own"]),
-            figure(each["evidence_words"]["value"], 0),
-            figure(each["searches"]["value"], 2),
-            share(each["actions"]["AMBIGUOUS"]),
-            figure(each["answer_holds"]["value"]),
-        )
-        for name, each in strategies.items()
-    ]
-    return table(head, rows)
-
-
-def _tried(conditions: Mapping[str, Any]) -> Iterator[str]:
-    yield "## What was tried"
-    yield "Other settings of `balanced`, on the dev half. None of them is a default."
-    for name, found in conditions.items():
-        if not found["tried"]:
-            continue
-        dev = found["parts"]["dev"]["strategies"]
-        beside = {each: dev[each] for each in ("balanced", "paper", "plain-rag") if each in dev}
-        yield f"**{name.capitalize()}**"
-        yield _short(beside | found["tried"])

@@ -16,9 +16,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-import json
 import os
-import platform
 import re
 import threading
 import time
@@ -26,7 +24,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -34,6 +31,8 @@ import numpy as np
 import pypdfium2
 from PIL import Image
 
+from benchmarks.pages import load, made_by, publish, table
+from corpora.places import DATA
 from crag.core.config import AppConfig
 from crag.core.documents import LOW_RECOGNITION
 from crag.core.errors import DocumentError
@@ -41,8 +40,6 @@ from crag.core.ingesting import Page
 from crag.ingest import scans
 from crag.ingest.reader import read_document
 
-HERE = Path(__file__).resolve().parent
-DATA = Path(os.environ.get("CRAG_SHARED", HERE.parent.parent / "shared")) / "data"
 FILINGS, OTHERS = 12, ("mmlongbench", "public_domain")
 LEAST_WORDS, EACH = 150, 10
 GOAL = 0.95
@@ -212,46 +209,47 @@ def real_scans() -> list[tuple[str, str, str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=40)
-    options = parser.parse_args()
-    load = os.getloadavg()[0]
-    pages = chosen(options.pages)
+    before = load()
+    pages = chosen(parser.parse_args().pages)
     figures = {kind.name: measure(pages, kind) for kind in KINDS}
     sure = bands(list(figures.values()))
-    table = real_scans()
-    _write(figures, sure, table, load, len({path for path, _ in pages}))
+    listed = real_scans()
+    kept = {name: {**asdict(each), "lines": len(each.lines)} for name, each in figures.items()}
+    page = report(figures, sure, listed, before, len({path for path, _ in pages}))
+    publish("recognition", page, {"kinds": kept, "bands": sure, "scans": listed, "load": before})
 
 
-def _write(
+def report(
     figures: dict[str, Figures],
     sure: Sequence[tuple[str, int, float]],
-    table: Sequence[tuple[str, str, str]],
-    load: float,
+    listed: Sequence[tuple[str, str, str]],
+    before: float,
     documents: int,
-) -> None:
-    out = HERE / "results"
-    kept = {name: {**asdict(each), "lines": len(each.lines)} for name, each in figures.items()}
-    told = {"kinds": kept, "bands": list(sure), "scans": list(table), "load": load}
-    (out / "recognition.json").write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    main_one = figures["200 dpi"]
-    recall = main_one.found / main_one.words
-    machine = (
-        f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, {os.cpu_count()} cores, load {load:.1f} before the run"
-    )
+) -> str:
+    """The page."""
+    shown = figures["200 dpi"]
+    kinds = [
+        [
+            name,
+            each.pages,
+            f"{each.words:,}",
+            f"{each.found / each.words:.4f}",
+            f"{each.seconds / each.pages:.2f}",
+            each.peak_mb,
+            each.space_mb,
+            f"{each.worst[0][0]:.3f}: {each.worst[0][1]}",
+        ]
+        for name, each in figures.items()
+    ]
+    head = ["drawn", "pages", "words", "found again", "seconds a page", "peak MB", "address space, MB", "hardest page"]
     lines = [
         "# Text recognition",
         "",
-        f"`python -m benchmarks.recognition`, {machine}, {main_one.pages} pages of {documents} documents: "
-        f"**{recall:.3f} of the words found again at 200 dots an inch (goal {GOAL}), "
-        f"{main_one.seconds / main_one.pages:.1f} s a page.**",
+        f"{made_by('recognition', before)}, {shown.pages} pages of {documents} documents: "
+        f"**{shown.found / shown.words:.3f} of the words found again at 200 dots an inch (goal {GOAL}), "
+        f"{shown.seconds / shown.pages:.1f} s a page.**",
         "",
-        "| drawn | pages | words | found again | seconds a page | peak MB | address space, MB | hardest page |",
-        "|---|---|---|---|---|---|---|---|",
-        *(
-            f"| {name} | {each.pages} | {each.words:,} | {each.found / each.words:.4f} "
-            f"| {each.seconds / each.pages:.2f} | {each.peak_mb} | {each.space_mb} "
-            f"| {each.worst[0][0]:.3f}: {each.worst[0][1]} |"
-            for name, each in figures.items()
-        ),
+        table(head, kinds),
         "",
         "Seconds are the wall's, the start of a process with its models for every ten pages included, on two threads.",
         "",
@@ -259,19 +257,21 @@ def _write(
         "",
         f"What is below {LOW_RECOGNITION} is said to be of low confidence.",
         "",
-        "| a line's confidence | words | on the page |",
-        "|---|---|---|",
-        *(f"| {name} | {count:,} | {right:.3f} |" for name, count, right in sure),
+        table(
+            ["a line's confidence", "words", "on the page"],
+            [[name, f"{count:,}", f"{right:.3f}"] for name, count, right in sure],
+        ),
         "",
         "## Real scans",
         "",
         "Every file of `pdfs_hostile` and `pdfs_real` that has a page without text.",
         "",
-        "| file | pages recognised | what is said |",
-        "|---|---|---|",
-        *(f"| {name} | {pages} | {said.replace('|', '/')} |" for name, pages, said in table),
+        table(
+            ["file", "pages recognised", "what is said"],
+            [[name, pages, said.replace("|", "/")] for name, pages, said in listed],
+        ),
     ]
-    (out / "recognition.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -11,24 +11,23 @@ results/reports.md.
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import re
 import tempfile
 from pathlib import Path
 from typing import Any, Literal
 
+from benchmarks.pages import RESULTS, publish
+from corpora.places import DATA, ROOT
+from corpora.rows import read_rows
 from crag.core.config import AppConfig
 from crag.core.ingesting import DocumentFailed
 from crag.engine import Engine
 
-ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "benchmarks" / "data" / "reports.jsonl"
 FOLDERS = (
-    Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data" / "reports",
+    DATA / "reports",
     ROOT / "tests" / "data" / "reports",
 )
-RESULT = ROOT / "benchmarks" / "results" / "reports.md"
 Outcome = Literal["right", "said", "wrong"]
 
 
@@ -36,14 +35,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--only", default="", metavar="TEXT", help="the cases whose kind or file holds this text")
     options = parser.parse_args()
-    cases = [json.loads(line) for line in LIST.read_text(encoding="utf-8").splitlines()]
+    cases = read_rows(LIST)
     asked = [case for case in cases if options.only in case["kind"] + case["file"]]
     files = dict.fromkeys(case["file"] for case in asked)
     rows = [row for name in files for row in ask_file(name, [case for case in asked if case["file"] == name])]
-    page = format_page(rows)
-    print(page)
-    if not options.only:
-        RESULT.write_text(page, encoding="utf-8")
+    publish("reports", format_page(rows), folder=None if options.only else RESULTS)
 
 
 def ask_file(name: str, cases: list[dict[str, str]]) -> list[tuple[dict[str, str], Outcome, str]]:

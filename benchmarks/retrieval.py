@@ -6,12 +6,9 @@ Vectors are cached by text in the system's temporary folder (or --cache), so a s
 
 from __future__ import annotations
 
-import argparse
 import ast
 import hashlib
-import json
 import os
-import platform
 import sys
 import tempfile
 import time
@@ -27,6 +24,9 @@ import numpy as np
 import pypdfium2
 from numpy.typing import NDArray
 
+from benchmarks.pages import machine, publish
+from corpora.places import is_missing, parser_of
+from corpora.rows import read_rows
 from crag.core.config import AppConfig
 from crag.core.errors import DocumentError
 from crag.core.protocols import Embedder, QuestionEmbedder, SearchQuery
@@ -39,8 +39,6 @@ from crag.models.runtime import E5
 from crag.storage.library import Library
 from tests.support.milvus_server import MilvusServer
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
 RRF_CONSTANT = 60
 DEPTH = 100
 """How deep the two rankings go that plain reciprocal rank fusion joins."""
@@ -67,7 +65,7 @@ class Read:
 
 def financebench(data: Path) -> list[Question]:
     """All questions; their evidence pages count from 0."""
-    rows = _lines(data / "financebench" / "questions.jsonl")
+    rows = read_rows(data / "financebench" / "questions.jsonl")
     return [
         Question(
             row["question"],
@@ -81,7 +79,7 @@ def financebench(data: Path) -> list[Question]:
 def mmlongbench(data: Path) -> list[Question]:
     """The questions that text can answer: not those on charts and figures, nor those without an answer."""
     found = []
-    for row in _lines(data / "mmlongbench" / "questions.jsonl"):
+    for row in read_rows(data / "mmlongbench" / "questions.jsonl"):
         pages = frozenset(int(page) for page in ast.literal_eval(row["evidence_pages"]))
         pictures = {"Chart", "Figure"} & set(ast.literal_eval(row["evidence_sources"]))
         if pages and not pictures and row["answer"] != "Not answerable":
@@ -357,19 +355,11 @@ def report(results: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-
-
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument(
-        "--data", type=Path, default=Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "crag-retrieval-cache")
     options = parser.parse_args()
-    if not options.data.is_dir():
-        print(f"No data at {options.data}: give --data or set CRAG_SHARED.", file=sys.stderr)
+    if is_missing(options.data, "financebench", "mmlongbench"):
         return 2
     options.cache.mkdir(parents=True, exist_ok=True)
     embedder = CachedEmbedder(options.cache)
@@ -377,16 +367,13 @@ def main() -> int:
     results = {
         "model": embedder.id,
         "chunking": CHUNKING_ID,
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+        "machine": machine(),
         "sets": {
             label: measure(label, load(options.data), sorted((options.data / folder / "pdfs").glob("*.pdf")), embedder)
             for label, (folder, load) in sets.items()
         },
     }
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / "retrieval.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    (RESULTS / "retrieval.md").write_text(report(results), encoding="utf-8")
-    print(report(results))
+    publish("retrieval", report(results), results)
     return 0
 
 

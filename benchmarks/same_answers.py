@@ -11,7 +11,6 @@ differs, and its exit code is 1 where anything does.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
@@ -21,9 +20,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from corpora.places import parser_of
+from corpora.rows import read_rows
 from crag import Engine
 
-ROOT = Path(__file__).resolve().parent.parent
 FOLLOW_UPS = (
     ("How long did hiring take in 2019?", "And in 2020?"),
     ("Who leads the agency?", "When was that person appointed?"),
@@ -32,12 +32,10 @@ FOLLOW_UPS = (
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
+    parser = parser_of(__doc__)
     parser.add_argument("--record", type=Path, metavar="FILE")
     parser.add_argument("--compare", type=Path, nargs=2, metavar=("BEFORE", "AFTER"))
     parser.add_argument("--filings", type=int, default=12, help="how many filings of FinanceBench are asked")
-    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
     options = parser.parse_args()
     if options.compare:
         return compare(*(json.loads(file.read_text(encoding="utf-8")) for file in options.compare))
@@ -67,8 +65,7 @@ def record(folder: Path, data: Path, filings: int) -> Iterator[tuple[str, dict[s
 
 
 def _sample_questions(sample: Any) -> list[str]:
-    lines = Path(sample.question_set).read_text(encoding="utf-8").splitlines()
-    return [json.loads(line)["question"] for line in lines if line.strip()]
+    return [row["question"] for row in read_rows(Path(sample.question_set))]
 
 
 def _filings(folder: Path, data: Path, most: int) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -77,7 +74,7 @@ def _filings(folder: Path, data: Path, most: int) -> Iterator[tuple[str, dict[st
         return
     os.environ["CRAG_DATA"] = str(folder)
     files = sorted((data / "pdfs").glob("*.pdf"), key=lambda file: file.stat().st_size)[:most]
-    rows = [json.loads(line) for line in (data / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = read_rows(data / "questions.jsonl")
     engine = Engine()
     for file in files:
         for event in engine.add(file.name, file.read_bytes()):

@@ -26,15 +26,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from benchmarks.pages import RESULTS, publish
 from benchmarks.scale_chunks import Maker
 from benchmarks.scale_likeness import likeness, wording
 from benchmarks.scale_plan import planned
 from benchmarks.scale_report import report
 from benchmarks.scale_sides import SIDES, Side
 from benchmarks.scale_sources import Sources, gathered
+from corpora.places import ROOT, is_missing, parser_of
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
 SIZES = (10_000, 100_000, 1_000_000)
 _WORDED = 20_000
 """Chunks whose words are counted."""
@@ -42,8 +42,7 @@ _WORDED = 20_000
 
 def main() -> int:
     options = arguments()
-    if not options.data.is_dir():
-        print(f"Skipped: no data at {options.data}. Give --data or set CRAG_SHARED.", file=sys.stderr)
+    if is_missing(options.data, "."):
         return 2
     sources = gathered(options.data, options.cache)
     maker = Maker(sources)
@@ -73,16 +72,12 @@ def main() -> int:
         "chunks": about(sources),
         "rows": rows,
     }
-    write(results, options.out or (RESULTS if whole else None))
+    publish("scale", report(results), results, folder=options.out or (RESULTS if whole else None))
     return int(any("failed" in row for row in rows))
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / "crag-scale-cache"))
-    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
-    parser.add_argument("--cache", type=Path, default=cache, help="where vectors and what is built are kept")
+    parser = parser_of(__doc__, "crag-scale-cache")
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES), help="chunks")
     parser.add_argument("--sides", nargs="+", choices=list(SIDES), help="the default is all that are there")
     parser.add_argument("--as-built", action="store_true", help="use what older code built")
@@ -148,15 +143,6 @@ def about(sources: Sources) -> dict[str, Any]:
         "nearness": {name: asdict(found) for name, found in likeness(sources).items()},
         "words": wording(sources, _WORDED),
     }
-
-
-def write(results: dict[str, Any], folder: Path | None) -> None:
-    text = report(results)
-    print(text)
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "scale.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        (folder / "scale.md").write_text(text, encoding="utf-8")
 
 
 def say(text: str) -> None:

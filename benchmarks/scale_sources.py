@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.retrieval import CachedEmbedder, read_ours
+from corpora.rows import read_rows
 from crag.core.ingesting import Page, ParsedDocument
 from crag.core.types import INDEXED_AS, Chunk
 from crag.ingest.chunking import CHUNKING_ID, chunk_document
@@ -161,8 +162,7 @@ def _volumes(data: Path) -> Iterator[tuple[str, list[Chunk]]]:
 def _questions(data: Path) -> list[str]:
     found = []
     for name in ("financebench", "mmlongbench"):
-        lines = (data / name / "questions.jsonl").read_text(encoding="utf-8").splitlines()
-        found += [json.loads(line)["question"] for line in lines if line.strip()]
+        found += [row["question"] for row in read_rows(data / name / "questions.jsonl")]
     for article in _articles(data):
         asked = [each["question"].strip() for paragraph in article["paragraphs"] for each in paragraph["qas"]]
         found += [asked[len(asked) * part // _EACH_ARTICLE] for part in range(_EACH_ARTICLE)]

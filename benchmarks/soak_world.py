@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -14,9 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.soak_client import Lost, Missing, Tab
-from benchmarks.whatif import stored_run
-from crag.analysis.evaluate import add_set
-from crag.analysis.questions.sets import Question, QuestionSet
+from benchmarks.stored_runs import store_runs
 from crag.core.config import AppConfig
 from crag.engine import Engine
 from tests.support.app_server import Served, serving
@@ -32,15 +29,7 @@ def prepare(data: Path, runs: int = RUNS) -> list[str]:
     sample = engine.sample()
     for _ in engine.add_files([(sample.pdf.name, sample.pdf.read_bytes)]):
         pass
-    library, questions = engine.library(), []
-    for number in range(runs):
-        trace = stored_run(number)
-        library.runs.save(trace, [])
-        answered = random.Random(number).random() > 0.4
-        about: dict[str, Any] = {"sources": ("report.pdf",), "pages": (1 + number % 10,)}
-        known = about if answered else {"labels": ("unanswerable",)}
-        questions.append(Question(id=str(number), question=trace.question, **known))
-    add_set(library, QuestionSet(name="soak", questions=tuple(questions)))
+    store_runs(engine.library(), runs)
     asked = [
         event.run_id
         for question in sample.questions

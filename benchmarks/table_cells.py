@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -20,6 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.pages import publish
+from corpora.places import DATA, is_missing
 from crag.core.config import AppConfig
 from crag.core.types import Chunk
 from crag.ingest.chunking import chunk_document
@@ -32,7 +33,7 @@ LIST = HERE / "data" / "table_cells.jsonl"
 LATER = HERE / "data" / "table_cells_later.jsonl"
 """Drawn from five other filings when the reader had been made by the first list; it has been mended by these since."""
 RESULT = HERE / "results" / "table_cells.md"
-FILINGS = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data" / "financebench" / "pdfs"
+FILINGS = DATA / "financebench" / "pdfs"
 _TOKEN = re.compile(r"[^\W_]+|[%$]")
 _ASIDE = 320.0
 """Points to either side of a cell within which the header of its group of columns may stand."""
@@ -206,8 +207,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="only confirm the list by the words' places")
     options = parser.parse_args()
-    if not FILINGS.is_dir():
-        print(f"No filings at {FILINGS}: set CRAG_SHARED to the folder that holds data/.", file=sys.stderr)
+    if is_missing(DATA, "financebench/pdfs"):
         return 2
     listed = [*cells(LIST), *cells(LATER)]
     if options.check:
@@ -216,9 +216,7 @@ def main() -> int:
             print(f"{cell.file}, page {cell.page}, {cell.value} ({cell.row}): {', '.join(found)}")
         print(f"{len(listed) - len(doubts)} of {len(listed)} confirmed")
         return 0
-    page = report(listed, measure(listed))
-    RESULT.write_text(page, encoding="utf-8")
-    print(page)
+    publish("table_cells", report(listed, measure(listed)))
     return 0
 
 

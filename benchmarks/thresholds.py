@@ -1,7 +1,7 @@
 """The sweep behind the default thresholds, strip filter, top-k and minimum answer score, on data that may choose
 settings.
 
-python -m benchmarks.thresholds [--data FOLDER] [--ambiguous WORTH] [--limit N] [--fresh] [--out FOLDER]
+python -m benchmarks.thresholds [--data FOLDER] [--ambiguous WORTH] [--limit N] [--out FOLDER]
 
 Every question's retrieved texts are graded once; grades are kept in the system's temporary folder, by the evaluator's
 files and the text, so that a second run takes a minute. Then every pair of thresholds is tried with the functions that
@@ -12,28 +12,25 @@ to results/thresholds.json; a run on a part of the data (--limit) is only printe
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.evaluator_graders import shipped_evaluator
+from benchmarks.pages import RESULTS, publish
 from benchmarks.thresholds_cases import CaseSet, load_cases
 from benchmarks.thresholds_grades import KeptScores
 from benchmarks.thresholds_report import report
 from benchmarks.thresholds_strips import cut_cases, filter_table, floor_table, top_k_table
 from benchmarks.thresholds_sweep import Sets, counted
 from corpora.judging import evaluator_version
+from corpora.places import is_missing, parser_of
 from crag.analysis.thresholds.sweep import GRID, Pair, Weights
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.types import Grade
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results"
 AMBIGUOUS = Weights().ambiguous
 """What AMBIGUOUS is worth by default, of 1 for the right action."""
 WORTHS = (0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9)
@@ -44,11 +41,10 @@ Figures = dict[str, Any]
 
 def main() -> int:
     options = arguments()
-    if not options.data.is_dir():
-        print(f"No data at {options.data}: give --data or set CRAG_SHARED.", file=sys.stderr)
+    if is_missing(options.data, "."):
         return 2
     settings, evaluator = STRATEGIES["balanced"].settings, shipped_evaluator()
-    kept = KeptScores(evaluator, evaluator_version(), options.cache, fresh=options.fresh)
+    kept = KeptScores(evaluator, evaluator_version(), options.cache)
     sets = load_cases(options.data, options.limit)
     grades = {each.title: graded(each, kept) for each in sets}
     cuts = {each.title: cut_cases(each, kept, settings) for each in sets if each.counts}
@@ -63,17 +59,12 @@ def main() -> int:
         "strip_top_k": {"default": settings.strip_top_k, "rows": top_k_table(matched, settings.strip_filter)},
         "min_answer_score": {"default": settings.min_answer_score, "rows": floor_table(cuts)},
     }
-    write(results, options.out or (None if options.limit else RESULTS))
+    publish("thresholds", report(results), results, folder=options.out or (None if options.limit else RESULTS))
     return 0
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    data = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    cache = Path(tempfile.gettempdir()) / "crag-thresholds-cache"
-    parser.add_argument("--data", type=Path, default=data, help="the shared data folder")
-    parser.add_argument("--cache", type=Path, default=cache, help="where grades are kept")
-    parser.add_argument("--fresh", action="store_true", help="grade again what is kept")
+    parser = parser_of(__doc__, "crag-thresholds-cache")
     parser.add_argument("--ambiguous", type=float, default=AMBIGUOUS, help="what AMBIGUOUS is worth, 0..1")
     parser.add_argument("--limit", type=int, default=0, help="so many questions of each set; 0: all")
     parser.add_argument("--out", type=Path, help="where to write thresholds.json and thresholds.md")
@@ -85,18 +76,6 @@ def graded(given: CaseSet, kept: KeptScores) -> list[list[Grade]]:
     found = [kept.grades(case.question, case.graded) for case in given.cases]
     kept.save()
     return found
-
-
-def write(results: Figures, folder: Path | None) -> None:
-    """Prints the page; writes it and the figures where there is a folder for them."""
-    page = report(results)
-    print(page)
-    if folder is None:
-        print("A part of the whole: nothing was written. --out FOLDER writes it.", file=sys.stderr)
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "thresholds.json").write_text(json.dumps(results, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    (folder / "thresholds.md").write_text(page, encoding="utf-8")
 
 
 # ---- the sweep -----------------------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.evaluator_graders import terms
 from benchmarks.evaluator_library import retrieval, spread, top_chunks
-from benchmarks.evaluator_sets import lines, titled
+from benchmarks.evaluator_sets import titled
+from corpora.rows import read_rows
 from crag.core.types import Chunk
 
 if TYPE_CHECKING:
@@ -96,8 +97,8 @@ def behind(passage: dict[str, Any]) -> Placed:
 
 def unseen(data: Path, name: str) -> list[dict[str, Any]]:
     """The rows of a retrieved set whose questions no training data asks: more than half of those for NQ are there."""
-    trained = {words(row["question"]) for row in lines(data / "nq" / "train.jsonl")}
-    return [row for row in lines(data / "retrieved" / f"{name}.jsonl") if words(row["question"]) not in trained]
+    trained = {words(row["question"]) for row in read_rows(data / "nq" / "train.jsonl")}
+    return [row for row in read_rows(data / "retrieved" / f"{name}.jsonl") if words(row["question"]) not in trained]
 
 
 def words(question: str) -> str:
@@ -111,7 +112,7 @@ def libraries(data: Path, limit: int) -> list[CaseSet]:
     finance = spread(made.financebench(data), limit)
     nothing = [
         made.Question(row["question"], row["doc_id"], frozenset())
-        for row in lines(data / "mmlongbench" / "questions.jsonl")
+        for row in read_rows(data / "mmlongbench" / "questions.jsonl")
         if row["answer"] == "Not answerable"
     ]
     long = spread([*made.mmlongbench(data), *nothing], limit)

@@ -16,12 +16,11 @@ from crag.core.types import Grade, Passage
 class KeptScores:
     """Scores 0..1 from one evaluator, remembered in a file under `folder` that is named after `version`."""
 
-    def __init__(self, evaluator: RetrievalEvaluator, version: str, folder: Path, *, fresh: bool = False) -> None:
-        """`fresh`: what the file holds is not used."""
+    def __init__(self, evaluator: RetrievalEvaluator, version: str, folder: Path) -> None:
         self._evaluator = evaluator
         self._path = folder / f"{hashlib.sha256(f'{evaluator.id} {version}'.encode()).hexdigest()[:24]}.json"
-        kept = self._path.exists() and not fresh
-        self._scores: dict[str, float] = json.loads(self._path.read_text(encoding="utf-8")) if kept else {}
+        kept = self._path.read_text(encoding="utf-8") if self._path.exists() else "{}"
+        self._scores: dict[str, float] = json.loads(kept)
 
     def grades(self, question: str, texts: Sequence[str]) -> list[Grade]:
         """One grade a text, in order. Ends the program where the evaluator fails: a sweep over holes would mislead."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.evaluator_report import figure, share, table
+from benchmarks.pages import figure, share, table
 from benchmarks.thresholds_sweep import COLLAPSE, LIKELY
 
 Figures = dict[str, Any]

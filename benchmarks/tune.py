@@ -2,19 +2,17 @@
 
 python -m benchmarks.tune [--runs 1000] [--moves 100]
 
-The runs are those of `benchmarks.whatif`, stored in a library with a question set that labels them, so that the page
+The runs of `benchmarks.stored_runs` are stored in a library with a question set that labels them, so that the page
 shows all it can: flips, histogram, recommendation, map of pairs and curves, with all folds open. A real browser presses
 the arrow keys on the sliders. Timed are the script body on the server (what the product does for a move, with
 Streamlit's calls in it), and in the browser from the key to the histogram with its threshold moved, and to the last
-change of the page. A page of one slider and one line, driven in the same way, shows what of that is Streamlit's own.
+change of the page.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import random
 import shutil
 import statistics
@@ -23,18 +21,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from benchmarks.overhead import ms, p95
-from benchmarks.whatif import stored_run
-from crag.analysis.evaluate import add_set
-from crag.analysis.questions.sets import Question, QuestionSet
+from benchmarks.pages import RESULTS, load, machine, ms, p95, publish, table
+from benchmarks.stored_runs import store_runs
 from crag.core.config import AppConfig
 from crag.engine import Engine
 from tests.support.app_server import serving
 
 APP = Path(__file__).with_name("tune_app.py")
-RESULT = Path(__file__).resolve().parent / "results" / "tune.md"
 GOAL = 0.150
 """Seconds of our own work for a move, at the median."""
 THUMBS = {"lower": 0, "upper": 1, "k": 2, "strip filter": 3}
@@ -87,16 +81,7 @@ class Work:
 def prepare(folder: Path, runs: int) -> None:
     """A library of that many runs, each question labelled: answered on one page, or by nothing in the library."""
     engine = Engine(AppConfig.of(data=folder))
-    library = engine.library()
-    questions = []
-    for number in range(runs):
-        trace = stored_run(number)
-        library.runs.save(trace, [])
-        answered = random.Random(number).random() > 0.4
-        about: dict[str, Any] = {"sources": ("report.pdf",), "pages": (1 + number % 10,)}
-        known = about if answered else {"labels": ("unanswerable",)}
-        questions.append(Question(id=str(number), question=trace.question, **known))
-    add_set(library, QuestionSet(name="benchmark", questions=tuple(questions)))
+    store_runs(engine.library(), runs)
     engine.close()
 
 
@@ -137,7 +122,7 @@ def chosen(count: int) -> list[str]:
     return draw.choices(list(THUMBS), weights=[4, 4, 1, 1], k=count)
 
 
-def report(works: Sequence[Work], moves: Sequence[Move], bare: Sequence[Move], opened: float, runs: int) -> str:
+def report(works: Sequence[Work], moves: Sequence[Move], opened: float, runs: int) -> str:
     median = statistics.median(work.clock for work in works)
     seen = [move.seen for move in moves if move.seen is not None]
     met = "met" if median <= GOAL else "missed"
@@ -145,27 +130,31 @@ def report(works: Sequence[Work], moves: Sequence[Move], bare: Sequence[Move], o
         "# From a slider of Tune to the page drawn anew",
         "",
         f"`python -m benchmarks.tune`: {runs:,} stored runs of ten chunks, all labelled, {len(moves)} keys pressed on "
-        f"sliders in Chromium; {os.cpu_count()} cores, shared by server and browser, Python "
-        f"{platform.python_version()}. Load of the machine at the end {os.getloadavg()[0]:.1f}.",
+        f"sliders in Chromium; {machine()}, shared by server and browser. Load of the "
+        f"machine at the end {load()}.",
         "",
         f"Goal: {ms(GOAL)} of our own work at the median: **{ms(median)}: {met}**.",
         "",
-        "| | moves | median | p95 |",
-        "|---|---:|---:|---:|",
-        row("our own work: the script body, by the clock", [work.clock for work in works]),
-        row("our own work: the script body, processor time", [work.processor for work in works]),
-        row("key to the threshold moved on the histogram", seen),
-        row("key to the last change of the page", [move.last for move in moves]),
-        row("the same on a page of one slider and one line", [move.last for move in bare]),
+        table(
+            ["", "moves", "median", "p95"],
+            [
+                row("our own work: the script body, by the clock", [work.clock for work in works]),
+                row("our own work: the script body, processor time", [work.processor for work in works]),
+                row("key to the threshold moved on the histogram", seen),
+                row("key to the last change of the page", [move.last for move in moves]),
+                *(
+                    row(f"key to the last change, {name}", [m.last for m in moves if m.slider == name])
+                    for name in THUMBS
+                ),
+            ],
+        ),
     ]
-    for name in THUMBS:
-        lines.append(row(f"key to the last change, {name}", [m.last for m in moves if m.slider == name]))
     return "\n".join([*lines, "", NOTES.format(opened=f"{opened:.1f}")])
 
 
-def row(name: str, seconds: Sequence[float]) -> str:
+def row(name: str, seconds: Sequence[float]) -> list[object]:
     high = ms(p95(seconds)) if len(seconds) >= 20 else "–"
-    return f"| {name} | {len(seconds)} | {ms(statistics.median(seconds)) if seconds else '–'} | {high} |"
+    return [name, len(seconds), ms(statistics.median(seconds)) if seconds else "–", high]
 
 
 NOTES = """\
@@ -190,12 +179,8 @@ def main() -> None:
         with serving(folder, APP, CRAG_BENCH_LOG=str(log)) as app:
             moves, opened = drive(f"{app.url}/tune", chosen(options.moves))
         works = [Work(**json.loads(line)) for line in log.read_text(encoding="utf-8").splitlines()]
-        with serving(folder, APP, CRAG_BENCH_LOG=str(log), CRAG_BENCH_BARE="1") as app:
-            bare, _ = drive(app.url, ["upper"] * options.moves)
-    text = report(works[-options.moves :], moves, bare, opened, options.runs)
-    print(text)
-    if (options.runs, options.moves) == (1000, 100):
-        RESULT.write_text(text, encoding="utf-8")
+    text = report(works[-options.moves :], moves, opened, options.runs)
+    publish("tune", text, folder=RESULTS if (options.runs, options.moves) == (1000, 100) else None)
 
 
 if __name__ == "__main__":

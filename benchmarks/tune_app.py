@@ -1,7 +1,6 @@
 """The app as `benchmarks.tune` drives it: what a move of a slider takes on the server is written to a file.
 
-Run with `streamlit run`. With CRAG_BENCH_BARE set it is a page of one such slider and one line instead, which is what
-Streamlit itself takes.
+Run with `streamlit run`.
 """
 
 import json
@@ -11,23 +10,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-import streamlit as st
-
 from ui.tune import page
 
 LOG = Path(os.environ["CRAG_BENCH_LOG"])
 ROOT = Path(__file__).resolve().parents[1]
-
-
-def bare() -> None:
-    """The least that a slider can move."""
-
-    @st.fragment
-    def bench() -> None:
-        low, high = st.slider("Thresholds", 0.0, 1.0, (0.2, 0.4), step=0.01, format="%.2f")
-        st.html(f'<p class="rail"><span class="name">{low:.2f} {high:.2f}</span></p>')
-
-    bench()
 
 
 def timed(work: Any) -> Any:
@@ -43,10 +29,7 @@ def timed(work: Any) -> Any:
     return measured
 
 
-if os.environ.get("CRAG_BENCH_BARE"):
-    bare()
-else:
-    if not hasattr(page, "unmeasured"):  # the module outlives a run of this script
-        page.unmeasured = page._moved
-        page._moved = timed(page.unmeasured)
-    runpy.run_path(str(ROOT / "app.py"), run_name="__main__")
+if not hasattr(page, "unmeasured"):  # the module outlives a run of this script
+    page.unmeasured = page._moved
+    page._moved = timed(page.unmeasured)
+runpy.run_path(str(ROOT / "app.py"), run_name="__main__")

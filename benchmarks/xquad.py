@@ -6,14 +6,14 @@ writes results/xquad.json and results/xquad.md. Vectors are cached as in `benchm
 
 from __future__ import annotations
 
-import argparse
-import json
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from benchmarks.retrieval import RESULTS, ROOT, CachedEmbedder, Read, build
+from benchmarks.evaluator_library import spread
+from benchmarks.pages import RESULTS, publish
+from benchmarks.retrieval import CachedEmbedder, Read, build
+from corpora.places import parser_of
 from corpora.published_sets import read_xquad
 from crag.core.ingesting import Page, ParsedDocument
 from crag.core.protocols import SearchQuery
@@ -70,11 +70,6 @@ def read(paragraphs: Sequence[str], embedder: CachedEmbedder) -> list[Read]:
     return found
 
 
-def evenly(questions: Questions, most: int) -> Questions:
-    """About `most` of them, taken at even distances; 0: all."""
-    return questions[:: max(1, len(questions) // most)] if most else questions
-
-
 def _name(number: int) -> str:
     """No word that a question could hold."""
     return f"p{number}x.txt"
@@ -96,7 +91,7 @@ def measure(data: Path, languages: Sequence[str], most: int, embedder: CachedEmb
         english = build(Path(folder) / "english", read(load(data, "en")[0], embedder), embedder)
         for language in languages:
             paragraphs, questions = load(data, language)
-            asked = evenly(questions, most)
+            asked = spread(questions, most)
             own = build(Path(folder) / language, read(paragraphs, embedder), embedder)
             found[language] = {mode: share(own, asked, mode) for mode in MODES}
             found[language]["on English text"] = share(english, asked, "hybrid")
@@ -127,8 +122,7 @@ def report(found: dict[str, dict[str, float]], model: str, questions: int, parag
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
+    parser = parser_of(__doc__)
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--languages", nargs="+", choices=LANGUAGES, default=list(LANGUAGES))
     parser.add_argument("--questions", type=int, default=0, help="at most about this number of each language; 0: all")
@@ -136,16 +130,14 @@ def main() -> None:
     embedder = CachedEmbedder(given.cache)
     found = measure(given.data, given.languages, given.questions, embedder)
     paragraphs, questions = load(given.data, "en")
-    asked = len(evenly(questions, given.questions))
-    page = report(found, embedder.id, asked, len(paragraphs))
-    print(page)
+    asked = len(spread(questions, given.questions))
     missed = [each for each, goal in GOALS.items() if each in found and found[each]["hybrid"] < goal]
     if missed:
         print("Below the goal:", ", ".join(missed))
-    if given.languages == list(LANGUAGES):
-        written: dict[str, Any] = {"model": embedder.id, "questions": asked, "shares": found}
-        (RESULTS / "xquad.json").write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
-        (RESULTS / "xquad.md").write_text(page, encoding="utf-8")
+    figures = {"model": embedder.id, "questions": asked, "shares": found}
+    whole = given.languages == list(LANGUAGES)
+    page = report(found, embedder.id, asked, len(paragraphs))
+    publish("xquad", page, figures, folder=RESULTS if whole else None)
 
 
 if __name__ == "__main__":

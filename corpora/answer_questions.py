@@ -23,6 +23,8 @@ from typing import Any, Literal
 
 from corpora.pairs import Corpus, held_out
 from corpora.published_sets import read_published
+from corpora.rows import read_articles, read_rows
+from crag.analysis.metrics.metrics import name_of
 from crag.analysis.questions.matching import comparable, content_stems, holds
 from crag.analysis.questions.sets import Question
 from crag.engine import Engine
@@ -104,6 +106,11 @@ def half(document: str) -> Part:
     return "choose" if zlib.crc32(document.encode()) // 7 % 2 else "report"
 
 
+def part_of(source: str) -> Part:
+    """The half that a document belongs to, by the first part of its name, which is a company's."""
+    return half(name_of(source).split("_")[0])
+
+
 # Prose
 
 
@@ -111,7 +118,7 @@ def articles(data: Path) -> list[dict[str, Any]]:
     """The articles that no weight was fitted on, the one with unanswerable questions where there are two forms."""
     found: dict[str, dict[str, Any]] = {}
     for form in ("v1_train", "v2_train"):
-        for article in json.loads((data / f"squad/{form}.json").read_text(encoding="utf-8"))["data"]:
+        for article in read_articles(data, form):
             found[article["title"]] = article
     with gzip.open(data / "train/squad_train_part.json.gz", "rt", encoding="utf-8") as file:
         for article in json.load(file)["data"]:
@@ -176,9 +183,7 @@ class Statement:
 
 def statements(data: Path, most: int = STATEMENTS, *, fitted_on: bool = False) -> list[Statement]:
     """The rebuilt documents of TAT-QA, `most` of them: those that no weight was fitted on, or with `fitted_on` all."""
-    rows = {}
-    with gzip.open(data / "train/tatqa.jsonl.gz", "rt", encoding="utf-8") as file:
-        rows = {row["id"]: row for row in map(json.loads, file)}
+    rows = {row["id"]: row for row in read_rows(data / "train/tatqa.jsonl.gz")}
     known = Corpus(data, _no_vectors).sources.rows["tatqa"]
     apart = rows.keys() if fitted_on else {row.id for row in known if held_out(row.group)}
     by_table: dict[str, list[Mapping[str, Any]]] = {}
@@ -310,6 +315,15 @@ def filing_questions(engine: Engine, library: Path, data: Path) -> Iterator[Answ
         yield _near_miss(company, "company", FACTS[place % len(FACTS)], "2021", "other company")
 
 
+def company_names(data: Path) -> dict[str, str]:
+    """How FinanceBench's filings are spoken of: company and year, by file name."""
+    found = {}
+    for row in read_rows(data / "financebench/questions.jsonl"):
+        year = _YEAR.search(row["doc_name"].replace("_", " "))
+        found[f"{row['doc_name']}.pdf"] = f"{row['company']} {year[0]}" if year else row["company"]
+    return found
+
+
 def _near_miss(company: str, name: str, form: str, year: str, miss: str) -> AnswerQuestion:
     asked = form.format(company=company, year=year)
     return AnswerQuestion(f"filings-{company}-{name}", "filings", half(company), asked, miss=miss)
@@ -321,7 +335,7 @@ def _company(file: str) -> str:
 
 def report_questions(data: Path) -> Iterator[AnswerQuestion]:
     """The questions of MMLongBench that text answers, or nothing does, each asked of its own document."""
-    raw = [json.loads(line) for line in (data / "mmlongbench/questions.jsonl").read_text("utf-8").splitlines()]
+    raw = read_rows(data / "mmlongbench/questions.jsonl")
     parts = halves({each.sources[0] for each in _read(data / "mmlongbench/questions.jsonl")})
     for each, row in zip(_read(data / "mmlongbench/questions.jsonl"), raw, strict=True):
         if re.search("Chart|Figure", row["evidence_sources"]) or PICTURES.search(each.question):

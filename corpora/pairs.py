@@ -38,12 +38,13 @@ from corpora.altering import (
 )
 from corpora.filings import filing_pairs
 from corpora.pair import Pair, held_out
+from corpora.rows import read_articles, read_rows
 from corpora.sources import Sources
 from corpora.sources.documents import Documents
 from corpora.sources.flattering import flattered, nonsense
 from crag.text.sentences import sentences as sentence_spans
 
-__all__ = ["Corpus", "held_out", "lines", "untitled"]
+__all__ = ["Corpus", "held_out", "untitled"]
 
 Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
@@ -55,30 +56,21 @@ FLATTERED, NONSENSE = 9_000, 800
 """Pairs of an epoch whose text flatters the question, and whose text says nothing at all."""
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 class Corpus:
     """The train data, read once; `epoch` draws pairs from it."""
 
-    def __init__(self, data: Path, embed: Embed, *, plain: bool = False) -> None:
-        """`plain`: without copied sentences, orders to the grader and filings."""
-        self.data, self.plain = data, plain
-        self._embed = embed
+    def __init__(self, data: Path, embed: Embed) -> None:
+        self.data, self._embed = data, embed
 
     def epoch(self, seed: int) -> list[Pair]:
         """All pairs of one pass, the same for the same seed, those held out among them."""
         dice = random.Random(seed)
         made = [*self._squad(dice), *self._nq(dice), *self._popqa(dice), *self._multihop(dice), *self._scifact(dice)]
         made = [pair for pair in made if self._whole(pair)]
-        if not self.plain:
-            made += self._copied(dice)
-            made += self.sources.epoch(seed)
-            made = [attacked(pair, dice) if dice.random() < 0.02 else pair for pair in made]
+        made += self._copied(dice)
+        made += self.sources.epoch(seed)
+        made = [attacked(pair, dice) if dice.random() < 0.02 else pair for pair in made]
         made = [pair if _tabular(pair) or dice.random() < TITLED else replace(pair, title="") for pair in made]
-        if self.plain:
-            return made
         return [*made, *filing_pairs(dice, 900), *flattered(made, FLATTERED, dice), *nonsense(made, NONSENSE, dice)]
 
     @cached_property
@@ -90,7 +82,7 @@ class Corpus:
             known.add(contexts, article["title"], article["title"], parts=True)
         for title, text in self.pool:
             known.add([text], title)
-        for row in lines(self.data / "scifact/scifact_corpus.jsonl"):
+        for row in read_rows(self.data / "scifact/scifact_corpus.jsonl"):
             known.add([" ".join(sentence.strip() for sentence in row["sentences"])], row["title"])
         return Sources(self.data, known)
 
@@ -105,8 +97,8 @@ class Corpus:
     @cached_property
     def articles(self) -> list[dict[str, Any]]:
         """SQuAD articles, of version 2 where there is one."""
-        second = json.loads((self.data / "squad/v2_train.json").read_text(encoding="utf-8"))["data"]
-        first = json.loads((self.data / "squad/v1_train.json").read_text(encoding="utf-8"))["data"]
+        second = read_articles(self.data, "v2_train")
+        first = read_articles(self.data, "v1_train")
         asked = {qa["question"] for a in second for p in a["paragraphs"] for qa in p["qas"]}
         titles = {article["title"]: article for article in second}
         for article in first:
@@ -172,12 +164,12 @@ class Corpus:
 
     @cached_property
     def natural(self) -> list[dict[str, Any]]:
-        return lines(self.data / "nq/train.jsonl")
+        return read_rows(self.data / "nq/train.jsonl")
 
     @cached_property
     def popqa(self) -> list[dict[str, Any]]:
         """PopQA's questions with `name`, whom or what each asks about, and `asks`, the question without it."""
-        rows = lines(self.data / "popqa/train.jsonl")
+        rows = read_rows(self.data / "popqa/train.jsonl")
         for row in rows:
             row["name"] = re.sub(r"\s*\(.*\)$", "", row["s_wiki_title"])
             row["asks"] = row["question"].replace(row["name"], "…")
@@ -337,8 +329,8 @@ class Corpus:
 
     @cached_property
     def _abstracts(self) -> tuple[dict[int, dict[str, Any]], list[dict[str, Any]], list[list[int]]]:
-        corpus = lines(self.data / "scifact/scifact_corpus.jsonl")
-        claims = lines(self.data / "scifact/scifact_claims_train.jsonl")
+        corpus = read_rows(self.data / "scifact/scifact_corpus.jsonl")
+        claims = read_rows(self.data / "scifact/scifact_claims_train.jsonl")
         vectors = self._embed([f"{row['title']} {row['sentences'][0]}" for row in corpus])
         close = self._embed([claim["claim"] for claim in claims]) @ vectors.T
         near = [[corpus[int(n)]["doc_id"] for n in np.argsort(-row)[:10]] for row in close]

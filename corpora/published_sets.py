@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from corpora.rows import read_rows
 from crag.analysis.questions.sets import QuestionSet, read_set
 
 
 def read_published(path: Path) -> QuestionSet:
     """The questions of a file of JSON lines, those of other sets by their own keys. Raises OSError, InputError."""
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    rows = read_rows(path)
     return read_set(path.name, "\n".join(json.dumps(_own(row)) for row in rows).encode())
 
 

@@ -16,11 +16,9 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import random
 import re
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -42,8 +40,10 @@ from corpora.answer_questions import (
 )
 from corpora.judging import NotingEvaluator, is_right
 from corpora.libraries import indexed, library_of
-from corpora.pairs import Corpus, held_out, lines
+from corpora.pairs import Corpus, held_out
 from corpora.papers import GROUPS, HELD_OUT, QUESTIONS
+from corpora.places import parser_of
+from corpora.rows import read_rows
 from corpora.sources.stored import Row
 from crag.analysis.questions.matching import comparable
 from crag.core.config import AppConfig, Keys
@@ -55,7 +55,6 @@ from crag.evaluation.heads import ANSWER_FEATURES
 from training.calibrate_short import fitted, write_layer
 from training.vectors import remembered
 
-ROOT = Path(__file__).resolve().parent.parent
 EACH = 40
 """Questions with an answer, and without one, of an article."""
 PAIRS, NATURAL, NEWER, TIMES = 170, 240, 150, 160
@@ -110,12 +109,8 @@ def main() -> None:
 
 def arguments(doc: str | None) -> argparse.Namespace:
     """What a calibration that asks questions is given."""
-    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / "crag-answers-cache"))
-    parser.add_argument("--data", type=Path, default=shared)
+    parser = parser_of(doc, "crag-answers-cache")
     parser.add_argument("--papers", type=Path, help="the folder of the groups of benchmarks.papers")
-    parser.add_argument("--cache", type=Path, default=cache, help="where the libraries are kept")
     parser.add_argument("--keep", type=Path, help="keeps what was read; delete it when the model or the engine changes")
     return parser.parse_args()
 
@@ -199,7 +194,7 @@ def libraries(engine: Engine, given: argparse.Namespace) -> Iterator[tuple[Path,
 
 def papers(engine: Engine, given: argparse.Namespace) -> Iterator[tuple[Path, list[Asked]]]:
     """Questions of invoices, reports, policies and other papers, each group a library of its own."""
-    rows = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
+    rows = read_rows(QUESTIONS)
     for group in (each for each in GROUPS if each not in HELD_OUT):
         found = list[Asked]()
         for place, row in enumerate(row for row in rows if row["group"] == group):
@@ -247,18 +242,23 @@ def reports(data: Path) -> tuple[list[File], list[Asked]]:
 def tables(corpus: Corpus) -> tuple[list[File], list[Asked]]:
     """Questions of tables of airlines' annual reports, each asked of its table; and of a year that it does not have."""
     files, found = dict[str, bytes](), list[Asked]()
+    for row, (name, body), other in asked_tables(corpus):
+        files[name], where = body, f'name = "{name}"'
+        found += ask(row.id, "tables", row.question, row.answers, row.group, where)
+        if other:
+            found += ask(f"{row.id}-period", "tables", other, (), row.group, where)
+    return list(files.items()), found
+
+
+def asked_tables(corpus: Corpus) -> Iterator[tuple[Row, File, str]]:
+    """AIT-QA's questions, each with its table as a page, and the question of a year that the table does not have."""
     for row in apart(corpus, "aitqa"):
         table = next(each.text for each in row.passages if each.label)
         name = f"Table {hashlib.sha256(table.encode()).hexdigest()[:8]}"
         page = f"<html><head><title>{name}</title></head><body>\n{as_html_table(table)}\n</body></html>"
-        files[f"{name}.html"] = page.encode()
-        where = f'name = "{name}.html"'
-        found += ask(row.id, "tables", row.question, row.answers, row.group, where)
+        year = next(str(year) for year in range(2011, 2000, -1) if str(year) not in table)
         years = set(_YEAR.findall(row.question))
-        other = next(str(year) for year in range(2011, 2000, -1) if str(year) not in table)
-        if len(years) == 1:
-            found += ask(f"{row.id}-period", "tables", _YEAR.sub(other, row.question), (), row.group, where)
-    return list(files.items()), found
+        yield row, (f"{name}.html", page.encode()), _YEAR.sub(year, row.question) if len(years) == 1 else ""
 
 
 def passages(data: Path, corpus: Corpus) -> tuple[list[File], list[Asked]]:
@@ -280,7 +280,7 @@ def passages(data: Path, corpus: Corpus) -> tuple[list[File], list[Asked]]:
             for each in row.passages:
                 add(each.title, each.text)
             found += ask(f"{name}-{row.id}", name, row.question, row.answers, row.group)
-    natural = [row for row in lines(data / "nq/train.jsonl")]
+    natural = read_rows(data / "nq/train.jsonl")
     own = [row for row in natural if held_out(corpus.group(row["ctxs"][0]["title"]))]
     for place, row in enumerate(dice.sample(own, min(NATURAL, len(own)))):
         passage = row["ctxs"][0]

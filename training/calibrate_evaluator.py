@@ -10,9 +10,7 @@ what the first one says of the whole passage, and is fitted in `strip_layer.py`.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import random
 import zlib
 from collections.abc import Iterator
@@ -24,6 +22,7 @@ from numpy.typing import NDArray
 
 from corpora.pair import Pair
 from corpora.pairs import Corpus, held_out
+from corpora.places import parser_of
 from crag.evaluation.heads import FEATURES, Head, features, load_head
 from crag.models.cross_encoder import FOLDER, CrossEncoder, Reading
 from crag.text.sentences import sentences
@@ -32,7 +31,6 @@ from training.measures import auc, calibration_error
 from training.strip_layer import logistic, strip_layer
 from training.vectors import remembered
 
-ROOT = Path(__file__).resolve().parent.parent
 QUESTIONS, BY_SENTENCE = 700, 250
 """Held-out questions of SQuAD that are used, and how many of each set are asked of single sentences."""
 ADDED = {"coverage": 1.0, "closeness": 4.0}
@@ -43,9 +41,7 @@ PAPER_UPPER, PAPER_LOWER = (1 + 0.59) / 2, (1 - 0.99) / 2
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    parser.add_argument("--data", type=Path, default=shared)
+    parser = parser_of(__doc__)
     parser.add_argument("--keep", type=Path, help="keeps the readings between runs; delete it when the model changes")
     parser.add_argument("--strips", action="store_true", help="fits the layer for strips alone")
     given = parser.parse_args()

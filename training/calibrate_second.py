@@ -10,8 +10,6 @@ fitted on the other. --keep FILE holds what was read: delete it when the model c
 
 from __future__ import annotations
 
-import argparse
-import os
 import pickle
 import random
 import zlib
@@ -26,6 +24,7 @@ from numpy.typing import NDArray
 from corpora.near_misses import make_near_miss, swap_within
 from corpora.pair import Pair, held_out
 from corpora.pairs import Corpus, untitled
+from corpora.places import parser_of
 from corpora.published_sets import read_xquad
 from crag.evaluation.local import LocalEvaluator
 from crag.evaluation.second_look import MEANING_FEATURES, SENTENCE_FEATURES, Look
@@ -34,7 +33,6 @@ from training.calibrate_short import fitted, write_layer
 from training.measures import auc, calibration_error
 from training.vectors import remembered
 
-ROOT = Path(__file__).resolve().parent.parent
 Rows = Sequence[tuple[Pair, Look | None]]
 SWAPPED, NO = 3.0, 1.5
 """How much more a swapped question counts, and a pair that answers nothing: a library shows more of these."""
@@ -44,9 +42,7 @@ LANGUAGES = "de es ro vi tr ru el ar hi th zh".split()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    parser.add_argument("--data", type=Path, default=shared)
+    parser = parser_of(__doc__)
     parser.add_argument("--keep", type=Path, help="keeps what was read between runs")
     parser.add_argument("--pairs", type=int, default=160, help="of each kind at most")
     given = parser.parse_args()

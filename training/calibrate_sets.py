@@ -11,12 +11,9 @@ delete it when the model or the search changes. --out FOLDER writes sets.md ther
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import random
 import sys
-import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
@@ -27,8 +24,9 @@ import numpy as np
 
 from corpora.answer_questions import filing_questions
 from corpora.libraries import indexed, library_of
-from corpora.pairs import lines
+from corpora.places import parser_of
 from corpora.published_sets import read_published
+from corpora.rows import read_rows
 from crag.analysis.questions.matching import content_stems, holds
 from crag.core.config import AppConfig, Keys
 from crag.core.filters import filter_of
@@ -44,18 +42,13 @@ from training.calibrate_short import write_layer
 from training.set_figures import FitRow, page
 from training.set_questions import SetQuestion, libraries, overlaps
 
-ROOT = Path(__file__).resolve().parent.parent
 PENALTY = 3.0
 SPARE = 12
 """Chunks that may move up where others are taken out."""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    cache = Path(os.environ.get("CRAG_BENCH_CACHE", Path(tempfile.gettempdir()) / "crag-sets-cache"))
-    parser.add_argument("--data", type=Path, default=shared)
-    parser.add_argument("--cache", type=Path, default=cache, help="where the libraries are kept")
+    parser = parser_of(__doc__, "crag-sets-cache")
     parser.add_argument("--keep", type=Path, help="keeps what was read; delete it when the model or the search changes")
     parser.add_argument("--out", type=Path, help="where to write sets.md")
     given = parser.parse_args()
@@ -81,7 +74,7 @@ def read(data: Path, cache: Path, keep: Path | None) -> Iterator[FitRow]:
     """The rows of all questions. What `keep` holds is not asked again."""
     known: dict[str, list[FitRow]] = {}
     if keep and keep.is_file():
-        for line in lines(keep):
+        for line in read_rows(keep):
             known[line["id"]] = [FitRow(**row) for row in line["rows"]]
     engine = Engine(AppConfig(), Keys())
     asked = [

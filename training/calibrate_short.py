@@ -11,10 +11,8 @@ groups, each fitted on the other; what is written is fitted on both. It needs no
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
-import os
 import random
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +22,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from corpora.pairs import Corpus, held_out, lines
+from corpora.pairs import Corpus, held_out
+from corpora.places import parser_of
+from corpora.rows import read_articles, read_rows
 from crag.analysis.questions.matching import answer_match
 from crag.evaluation.heads import load_head
 from crag.evaluation.local import LONGEST, SHORT_FEATURES, features, trim_answer
@@ -32,7 +32,6 @@ from crag.models.cross_encoder import FOLDER, CrossEncoder
 from crag.models.runtime import E5
 from training.vectors import remembered
 
-ROOT = Path(__file__).resolve().parent.parent
 NEAREST = 4
 ANSWERED, UNANSWERED, NATURAL = 50, 15, 300
 """Questions of an article that are used, those of them without an answer, and questions of NQ."""
@@ -54,9 +53,7 @@ class Asked:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    parser.add_argument("--data", type=Path, default=shared)
+    parser = parser_of(__doc__)
     parser.add_argument("--keep", type=Path, help="keeps the readings between runs; delete it when the model changes")
     given = parser.parse_args()
     corpus = Corpus(given.data, remembered)
@@ -79,7 +76,7 @@ def squad(data: Path) -> Iterator[Asked]:
     seen: set[str] = set()
     dice, embedder = random.Random(21), E5()
     for form in reversed(SQUAD_FORMS):
-        for article in json.loads((data / f"squad/{form}.json").read_text(encoding="utf-8"))["data"]:
+        for article in read_articles(data, form):
             if article["title"] in seen or not held_out(article["title"]):
                 continue
             seen.add(article["title"])
@@ -98,7 +95,7 @@ def squad(data: Path) -> Iterator[Asked]:
 
 def natural(data: Path, corpus: Corpus) -> Iterator[Asked]:
     """Held-out questions of Natural Questions over the gold passages of all; of a third without its own."""
-    rows = lines(data / "nq/train.jsonl")
+    rows = read_rows(data / "nq/train.jsonl")
     texts = [f"{row['ctxs'][0]['title']}\n{row['ctxs'][0]['text']}" for row in rows]
     groups = [corpus.group(row["ctxs"][0]["title"]) for row in rows]
     apart = [number for number in range(len(rows)) if held_out(groups[number])]
@@ -114,7 +111,7 @@ def natural(data: Path, corpus: Corpus) -> Iterator[Asked]:
 
 def retrieved(data: Path, corpus: Corpus) -> Iterator[Asked]:
     """Held-out questions of PopQA with the passages that its authors' search found."""
-    for row in lines(data / "popqa/train.jsonl"):
+    for row in read_rows(data / "popqa/train.jsonl"):
         if held_out(group := corpus.group(row["s_wiki_title"])):
             texts = tuple(f"{each['title']}\n{each['text']}" for each in row["passages"][:NEAREST])
             yield Asked(row["question"], tuple(row["answers"]), texts, group, "popqa")

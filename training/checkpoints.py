@@ -1,34 +1,28 @@
 """Checkpoints that outlive a cut-off: written beside the last whole one, and the one before is kept.
 
-Also the carried checkpoint, which is small enough for git: the weights that are trained, as 8-bit integers with a scale
-for each 64 of a row. What is frozen, the table of words, is in a shipped model. Nothing here needs torch.
+Also weights as 8-bit integers with a scale for each 64 of a row, as they travel. Nothing here needs torch.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 import time
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-CARRIED = Path(__file__).resolve().parent / "carried" / "leg.npz"
 BEFORE = "before"
 FROZEN = "words"
 """The part that training leaves as it is in a shipped model."""
-LARGEST = 2_000_000
-"""Bytes for each layer."""
 BLOCK = 64
 """Weights of a row that share a scale."""
 DAMAGE = (OSError, EOFError, KeyError, RuntimeError, ValueError, pickle.UnpicklingError, zipfile.BadZipFile)
 """What reading a file raises that was cut off in the middle."""
-_ABOUT = "about"
 T = TypeVar("T")
 Arrays = dict[str, NDArray[np.float32]]
 
@@ -45,7 +39,7 @@ def renew(path: Path, write: Callable[[Path], None]) -> None:
 
 
 def read_newest(path: Path, read: Callable[[Path], T]) -> T | None:
-    """The read_newest checkpoint that can be read, or None; it says which one could not be."""
+    """The newest checkpoint that can be read, or None; it says which one could not be."""
     for each in (path, _before(path)):
         if not each.exists():
             continue
@@ -58,13 +52,6 @@ def read_newest(path: Path, read: Callable[[Path], T]) -> T | None:
 
 def _before(path: Path) -> Path:
     return path.with_name(f"{path.stem}.{BEFORE}{path.suffix}")
-
-
-class Carried(NamedTuple):
-    """Weights by the names that the torch model gives them, and what is known of the training that made them."""
-
-    weights: Arrays
-    about: dict[str, Any]
 
 
 def quantize(weights: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[Any]]:
@@ -92,45 +79,6 @@ def restore(stored: Mapping[str, NDArray[Any]]) -> Arrays:
             if scale is not None:
                 weights[name] *= np.repeat(scale.astype(np.float32), value.shape[1] // scale.shape[1], axis=1)
     return weights
-
-
-def carry(weights: Mapping[str, NDArray[np.float32]], about: Mapping[str, Any], path: Path | None = None) -> int:
-    """Write the carried checkpoint; returns its size in bytes. Raises ValueError where it is too large for git."""
-    trained = {name: value for name, value in weights.items() if name.split(".")[0] != FROZEN}
-    stored: dict[str, NDArray[Any]] = {_ABOUT: np.frombuffer(json.dumps(dict(about)).encode(), np.uint8)}
-    stored |= quantize(trained)
-    path = path or CARRIED
-    path.parent.mkdir(parents=True, exist_ok=True)
-
-    def write(part: Path) -> None:
-        with part.open("wb") as file:
-            np.savez_compressed(file, **stored)  # type: ignore[arg-type]
-
-    part = path.with_name(f"{path.name}.part")
-    write(part)
-    size = part.stat().st_size
-    most = LARGEST * max(1, len({name.split(".")[1] for name in weights if name.startswith("layers.")}))
-    if size > most:
-        part.unlink()
-        raise ValueError(f"The carried checkpoint has {size / 1e6:.1f} MB, more than {most / 1e6:.0f}.")
-    part.replace(path)
-    return size
-
-
-def read_carried(path: Path | None = None) -> Carried | None:
-    """The carried checkpoint, or None where there is none. Raises ValueError where it is damaged."""
-    path = path or CARRIED
-    if not path.exists():
-        return None
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            stored = {name: file[name] for name in file.files}
-        about: dict[str, Any] = json.loads(stored.pop(_ABOUT).tobytes())
-    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(
-            f"{path} is cut off or damaged: take it from git again (git checkout -- {path.name})."
-        ) from error
-    return Carried(restore(stored), about)
 
 
 class Watch:

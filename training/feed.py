@@ -129,7 +129,8 @@ def _begin(epochs: Epochs) -> None:
 def _checks() -> dict[str, list[Pair]]:
     from corpora.sources.checks import checks  # its tables need the product's readers, which a lent machine is without
 
-    return checks(_held["epochs"])
+    epochs = _held["epochs"]
+    return checks(epochs.parts[0][0] if hasattr(epochs, "parts") else epochs)
 
 
 def _drawn(seed: int, epoch: int, size: int) -> list[bytes]:

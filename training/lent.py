@@ -6,15 +6,13 @@
     python -m training.lent fetch NAME OUT                     # here: runs/lent/NAME/model.pt and a line in runs.jsonl
 
 NAME is one of RECIPES. `train` begins at the evaluator that ships or at the embedder (`e5-12`, `e5-6`), and the rate
-falls to zero with the time. What it writes to OUT is cut into files of at most 15 MB. `fetch minilm --carry` makes it
-the long run's checkpoint.
+falls to zero with the time. What it writes to OUT is cut into files of at most 15 MB.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,17 +25,18 @@ import torch
 from numpy.typing import NDArray
 
 from corpora.pair import Pair, held_out
+from corpora.places import DATA, ROOT
 from training import checkpoints
 from training.bodies import BODIES, Body
 from training.checkpoints import quantize, restore
 from training.feed import Epochs, Feed
 from training.packed import SAID, Packed, Taught, pack_pairs, read_said
-from training.run import Run, complete
+from training.run import Run, complete, load_shipped
 from training.soups import CHOSEN_BY, SHOWN, HeldOut, average, choose_shares, read_held_out, write_held_out
 from training.torch_model import DROPOUT, CrossEncoder
 
-ROOT = Path(__file__).resolve().parent.parent
-FOLDER = ROOT / "runs" / "lent"
+FOLDER, PACK = ROOT / "runs" / "lent", ROOT / "runs" / "mined.zip"
+RUNS = ROOT / "training" / "runs.jsonl"
 PAIRS, HELD = "pairs.zip", "held.xz"
 SEED, EPOCHS, FIRST = 60, 7, 87_000
 """FIRST: pairs of the first sources in each epoch, beside all mined ones."""
@@ -82,11 +81,10 @@ RECIPES = {
 def main(arguments: Sequence[str] | None = None) -> None:
     began = time.monotonic()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
     parser.add_argument("--folder", type=Path, default=FOLDER)
     does = parser.add_subparsers(dest="does", required=True)
     packing = does.add_parser("pack")
-    packing.add_argument("--data", type=Path, default=shared)
+    packing.add_argument("--data", type=Path, default=DATA)
     packing.add_argument("--epochs", type=int, default=EPOCHS)
     training = does.add_parser("train")
     training.add_argument("name", choices=tuple(RECIPES))
@@ -96,7 +94,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     training.add_argument("--workers", type=int, default=5)
     training.add_argument("--tokens", type=int, default=TOKENS)
     training.add_argument("--steps", type=int, default=STEPS)
-    training.add_argument("--half", action="store_true", help="brings weights back in 16 bits, not 8")
     blending = does.add_parser("blend")
     blending.add_argument("names", nargs="+", choices=tuple(RECIPES))
     blending.add_argument("--out", type=Path, required=True)
@@ -104,9 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     fetching = does.add_parser("fetch")
     fetching.add_argument("name", choices=(*RECIPES, BLEND))
     fetching.add_argument("out", type=Path)
-    fetching.add_argument("--data", type=Path, default=shared)
     fetching.add_argument("--note", default="")
-    fetching.add_argument("--carry", action="store_true")
     given = parser.parse_args(arguments)
     if given.does == "pack":
         pack(given)
@@ -122,11 +117,10 @@ def pack(given: argparse.Namespace) -> None:
     """Write what travels: pairs, and the weights that each body begins with."""
     from corpora.pairs import Corpus
     from corpora.sources.checks import checks
-    from training import leg
     from training.mined import Mined, draw_weak_points
     from training.vectors import remembered
 
-    corpus, mined = Corpus(given.data, remembered), Mined(leg.PACK)
+    corpus, mined = Corpus(given.data, remembered), Mined(PACK)
     print(json.dumps(pack_pairs(draw_epochs(corpus, mined, given.epochs), given.folder / PAIRS)), flush=True)
     size = write_held_out(checks(corpus), draw_weak_points(mined.pack), given.folder / HELD)
     print(f"{HELD}: {size / 1e6:.1f} MB", flush=True)
@@ -219,7 +213,7 @@ def train(given: argparse.Namespace, began: float) -> None:
     known = {"step": run.step, "pairs": run.seen, "seconds": round(run.watch.seconds), "device": given.device.type}
     known |= {"loss": [round(float(loss), 4) for loss in run.losses], "tokens": given.tokens, **asdict(recipe)}
     state = {each: value.float().cpu().numpy() for each, value in run.average.state_dict().items()}
-    save_parts(state, out, name, half=given.half)
+    save_parts(state, out, name, half=False)
     (out / f"{name}.json").write_text(json.dumps({**known, "begin": about}), "utf-8")
     print(json.dumps(known), flush=True)
 
@@ -275,40 +269,25 @@ def read_parts(out: Path, name: str) -> dict[str, NDArray[np.float32]]:
 
 def fetch(given: argparse.Namespace) -> None:
     """Make a checkpoint of what came back and log it, evaluated here unless it was there."""
-    from training import leg
-
     known = json.loads((given.out / f"{given.name}.json").read_text("utf-8"))
     body = BODIES[known["body"]]
-    state = read_parts(given.out, given.name)
+    model = load_shipped(body).eval()
+    state = model.state_dict()
+    for name, value in read_parts(given.out, given.name).items():
+        state[name].copy_(torch.from_numpy(value))
     target = given.folder / given.name
     target.mkdir(parents=True, exist_ok=True)
-    given.out, given.device, given.pack = target, torch.device("cpu"), leg.PACK
-    taken = {name: known[name] for name in ("tokens", "rate", "body", "seed")}
-    complete(given, **taken, begin="lent", steps=known["step"])
-    epochs, data = leg.choose_data(given)
-    run = Run(Feed(epochs, given.seed, given.tokens, 0, body.reader), given, time.monotonic())
-    run.begin(leg.add_frozen(state, body))
-    before = known["begin"]
-    counted = {name: before.get(name, 0) for name in ("step", "pairs", "seconds")}
-    run.step, run.seen = known["step"] + counted["step"], known["pairs"] + counted["pairs"]
-    run.watch.seconds = known["seconds"] + counted["seconds"]
-    run.kept = {"begin": known["body"] if body.shared else "shipped", "logged": counted, "data": data}
-    run.data = data
-    run.losses = torch.tensor(known["loss"])
-    half = {name: value.half() for name, value in run.average.state_dict().items()}
-    torch.save({n: v for n, v in half.items() if not (body.shared and n == "words.weight")}, target / "model.pt")
-    measured = [each for each in known.get("tried", ()) if each["shares"] == known["shares"]]
-    line = leg.describe(run, given, measured[0]) if measured else leg.evaluate(run, epochs, given)
-    line |= {"run": "lent", "name": given.name}
-    # An average has the recipes of its parts: runs.jsonl says their shares.
-    line |= {name: known[name] for name in ("body", "device", *(() if measured else ("dropout", "teacher")))}
-    with leg.RUNS.open("a", encoding="utf-8") as file:
+    half = {name: value.half() for name, value in state.items() if not (body.shared and name == "words.weight")}
+    torch.save(half, target / "model.pt")
+    tried = known.pop("tried", ())
+    figures = next((each for each in tried if each["shares"] == known["shares"]), None)
+    if figures is None:
+        held = HeldOut(*read_held_out(given.folder / HELD), body.reader())
+        figures = held.figures(model, torch.device("cpu"))
+    line = {"run": "lent", "name": given.name, "note": given.note, **known, **figures}
+    with RUNS.open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
     print(json.dumps(line, indent=1))
-    if given.carry:
-        about = {"step": run.step, "pairs": run.seen, "seconds": run.watch.seconds, "place": [0, 0, 0]}
-        about |= {"kept": {**run.kept, "logged": leg.count(run)}, "body": known["body"]}
-        print(checkpoints.carry(state, about))
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ tokens, on a GPU ten times as many and a higher rate.
 
 from __future__ import annotations
 
-import argparse
-import os
 import subprocess
 import sys
 import tempfile
@@ -18,15 +16,14 @@ from pathlib import Path
 
 import torch
 
-ROOT = Path(__file__).resolve().parent.parent
+from corpora.places import ROOT, parser_of
+
 ON_CPU = "--tokens 3072 --rate 1e-4 --check 1000"
 ON_GPU = "--tokens 32768 --rate 3e-4 --check 1000"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    parser.add_argument("--data", type=Path, default=shared)
+    parser = parser_of(__doc__)
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "crag-evaluator")
     parser.add_argument("--begin", default="shipped", help="base: the published encoder; shipped; or a file")
     parser.add_argument("--steps", type=int, default=8000)

@@ -10,9 +10,7 @@ are left out (`candidates.may_answer`).
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import re
 import tempfile
 import time
@@ -27,7 +25,9 @@ from numpy.typing import NDArray
 
 from corpora.altering import around, found
 from corpora.pair import Spot, held_out
-from corpora.pairs import Corpus, lines, untitled
+from corpora.pairs import Corpus, untitled
+from corpora.places import ROOT, parser_of
+from corpora.rows import read_rows
 from corpora.sources.documents import plain, words
 from corpora.sources.mix import MIX
 from corpora.sources.stored import Passage, Row, heading
@@ -39,7 +39,6 @@ from crag.text.words import STOP_WORDS
 from training.candidates import Asked, Gold, Pack, Text, compute_digest, cut_pieces, may_answer, normalize_words, save
 from training.vectors import remembered
 
-ROOT = Path(__file__).resolve().parent.parent
 PACK = ROOT / "runs" / "mined.zip"
 FOUND, KEPT = 40, 15
 """Texts that a search gives, and that are kept of them, for a question's document and for the pool each."""
@@ -197,7 +196,7 @@ class Gathered:
                     else:
                         for start, end in cut_pieces(passage.text):
                             yield Text(group, passage.title, passage.text[start:end])
-        for row in lines(self.corpus.data / "scifact/scifact_corpus.jsonl"):
+        for row in read_rows(self.corpus.data / "scifact/scifact_corpus.jsonl"):
             said = " ".join(sentence.strip() for sentence in row["sentences"])
             for start, end in cut_pieces(said):
                 yield Text(self.corpus.group(row["title"]), row["title"], said[start:end])
@@ -342,9 +341,7 @@ def count_figures(pack: Pack) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    parser.add_argument("--data", type=Path, default=shared)
+    parser = parser_of(__doc__)
     parser.add_argument("--out", type=Path, default=PACK)
     parser.add_argument("--vectors", type=float, default=0.0, metavar="MINUTES")
     parser.add_argument("--threads", type=int, default=0)

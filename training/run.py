@@ -26,12 +26,11 @@ from training.torch_model import DROPOUT, CrossEncoder, shorten
 
 WEIGHTS = {"relevance": 1.0, "span": 0.4, "closeness": 4.0, "keep": 0.4}
 """What each head's loss counts."""
-AVERAGE, LONG_AVERAGE = 0.995, 0.999
-"""The moving average's decay for each step: of a run of thousands of steps, and of tens of thousands."""
-LONG_RUN = 20_000
+AVERAGE = 0.995
+"""The moving average's decay for each step."""
 WARM_UP = 300
 STATE = "state.pt"
-PLANNED = ("steps", "tokens", "rate", "seed", "plain", "only", "begin", "note", "body")
+PLANNED = ("steps", "tokens", "rate", "seed", "only", "begin", "note", "body")
 """What a run keeps when it is taken up again, whatever the command says then."""
 
 
@@ -44,7 +43,7 @@ def digest(data: Path) -> str:
 
 
 def load_state(folder: Path) -> dict[str, Any] | None:
-    """The read_newest whole state of a run, or None."""
+    """The newest whole state of a run, or None."""
 
     def read(path: Path) -> dict[str, Any]:
         found: dict[str, Any] = torch.load(path, "cpu", weights_only=True)
@@ -54,7 +53,7 @@ def load_state(folder: Path) -> dict[str, Any] | None:
 
 
 UNSET = {
-    **{"only": (), "plain": False, "begin": "", "note": "", "stop": 0, "minutes": 0.0, "timed": False},
+    **{"only": (), "begin": "", "note": "", "stop": 0, "minutes": 0.0, "timed": False},
     **{"every": 600.0, "check": 10**9, "dropout": DROPOUT, "teacher": 0.0, "said": 0.0},
 }
 """What a run does that a command says nothing of."""
@@ -82,7 +81,6 @@ class Run:
         self.reader = self.body.reader()
         self.data = digest(given.data)
         self.place, self.step, self.seen, self.watch = Place(), 0, 0, Watch()
-        self.warmed, self.kept = 0, dict[str, Any]()
         self.halted = False
         self.teacher: CrossEncoder | None = None
         self.losses = torch.zeros(len(WEIGHTS), device=self.device)
@@ -108,7 +106,6 @@ class Run:
         self.optimizer.load_state_dict(state["optimizer"])
         self.place, self.losses = Place(*state["place"]), state["losses"].to(self.device)
         self.step, self.seen, self.watch = state["step"], state["seen"], Watch(state["seconds"])
-        self.warmed, self.kept = state.get("warmed", 0), dict(state.get("kept", {}))
         torch.set_rng_state(state["dice"])
         if state["cuda dice"] is not None and self.device.type == "cuda":
             torch.cuda.set_rng_state(state["cuda dice"])
@@ -171,7 +168,7 @@ class Run:
 
     def _step(self, batch: Batch) -> None:
         steps = self.given.steps
-        share = min(1.0, (self.step - self.warmed + 1) / min(WARM_UP, max(1, steps // 10))) * (1 - self._done())
+        share = min(1.0, (self.step + 1) / min(WARM_UP, max(1, steps // 10))) * (1 - self._done())
         for group in self.optimizer.param_groups:
             group["lr"] = group["top"] * share
         parts = self._losses(batch)
@@ -182,8 +179,7 @@ class Run:
         with torch.no_grad():
             self.losses.lerp_(torch.stack([part.detach() for part in parts]), 0.01)
             if (self.step + 1) % 5 == 0:
-                since = self.step - self.warmed
-                decay = min(average_decay(steps) ** 5, (since + 1) / (since + 51))
+                decay = min(AVERAGE**5, (self.step + 1) / (self.step + 51))
                 for old, new in zip(self.average.parameters(), self.model.parameters(), strict=True):
                     if new.requires_grad:
                         old.lerp_(new, 1 - decay)
@@ -250,8 +246,6 @@ class Run:
             "step": self.step,
             "seen": self.seen,
             "seconds": self.watch.seconds,
-            "warmed": self.warmed,
-            "kept": self.kept,
             "dice": torch.get_rng_state(),
             "cuda dice": torch.cuda.get_rng_state() if self.device.type == "cuda" else None,
         }
@@ -262,11 +256,6 @@ class Run:
     def _saved(self, model: CrossEncoder) -> dict[str, torch.Tensor]:
         """A model's tensors, without words that are the embedder's."""
         return {n: value for n, value in model.state_dict().items() if not (self.body.shared and n == "words.weight")}
-
-
-def average_decay(steps: int) -> float:
-    """A long run's rate stays high for many steps, so its average covers about a thousand of them."""
-    return LONG_AVERAGE if steps >= LONG_RUN else AVERAGE
 
 
 def _soften(labels: torch.Tensor, logits: torch.Tensor | None, share: float) -> torch.Tensor:

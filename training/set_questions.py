@@ -6,7 +6,6 @@ about another year, report or name than the documents have, or about what its pa
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 import re
@@ -20,17 +19,17 @@ from corpora.altering import renamed
 from corpora.answer_questions import (
     File,
     articles,
-    as_html_table,
     half,
     halves,
     statement_files,
     statement_questions,
     statements,
 )
-from corpora.pairs import Corpus, held_out, lines, untitled
+from corpora.pairs import Corpus, held_out, untitled
+from corpora.rows import read_rows
 from crag.analysis.questions.matching import checkable, holds
 from crag.core.documents import Chunk
-from training.calibrate_answers import SECTIONS, apart, document, volume
+from training.calibrate_answers import SECTIONS, apart, asked_tables, document, volume
 from training.vectors import remembered
 
 ARTICLE, ABSENT = 26, 26
@@ -168,17 +167,11 @@ def reports(data: Path) -> tuple[list[File], list[SetQuestion]]:
 def tables(corpus: Corpus) -> tuple[list[File], list[SetQuestion]]:
     """Questions of tables of airlines' annual reports, asked of all; and of a year that its table does not have."""
     files, found = dict[str, bytes](), list[SetQuestion]()
-    for row in apart(corpus, "aitqa"):
-        table = next(each.text for each in row.passages if each.label)
-        name = f"Table {hashlib.sha256(table.encode()).hexdigest()[:8]}"
-        page = f"<html><head><title>{name}</title></head><body>\n{as_html_table(table)}\n</body></html>"
-        files[f"{name}.html"] = page.encode()
+    for row, (name, body), other in asked_tables(corpus):
+        files[name] = body
         found += ask(row.id, "tables", row.group, row.question, row.answers)
-        years = set(_YEAR.findall(row.question))
-        other = next(str(year) for year in range(2011, 2000, -1) if str(year) not in table)
-        if len(years) == 1:
-            asked = _YEAR.sub(other, row.question)
-            found += near_miss(f"{row.id}-period", "tables", row.group, asked, "other period", f"{name}.html")
+        if other:
+            found += near_miss(f"{row.id}-period", "tables", row.group, other, "other period", name)
     return list(files.items()), found
 
 
@@ -205,7 +198,7 @@ def passages(data: Path, corpus: Corpus) -> tuple[list[File], list[SetQuestion]]
             found += ask(f"times-{row.id}", "times", row.group, row.question, row.answers, gold)
         else:
             found += near_miss(f"times-{row.id}", "times", row.group, row.question, "other period")
-    natural = lines(data / "nq/train.jsonl")
+    natural = read_rows(data / "nq/train.jsonl")
     own = [row for row in natural if held_out(corpus.group(row["ctxs"][0]["title"]))]
     for place, row in enumerate(dice.sample(own, min(NATURAL, len(own)))):
         title, text = row["ctxs"][0]["title"], row["ctxs"][0]["text"]

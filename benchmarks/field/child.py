@@ -1,6 +1,6 @@
 """One side in its own environment: a request in JSON on standard input, its answer in the JSON file that it names.
 
-The request: `side`, `variant`, `model`, `store` (a file for vectors, or null), `files`, `questions`, `k`, `answer`.
+The request: `side`, `variant`, `store` (a file for vectors, or null), `files`, `questions`, `k`, `answer`.
 The answer: versions, chunks, seconds, when the first result was there, and for each question the ranked passages.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import json
-import os
 import sys
 import time
 from pathlib import Path
@@ -24,9 +23,7 @@ def main() -> int:
     module = importlib.import_module(f"benchmarks.field.peers.{request['side']}")
     from benchmarks.field.embedding import Embedding
 
-    peer = module.Peer(
-        Embedding(request["model"], Path(request["store"]) if request["store"] else None), request["variant"]
-    )
+    peer = module.Peer(Embedding(Path(request["store"]) if request["store"] else None), request["variant"])
     imported = time.perf_counter()
     peer.add(request["files"])
     added = time.perf_counter()
@@ -45,17 +42,10 @@ def main() -> int:
         "add_seconds": added - imported,
         "first_result_at": first,
         "search_seconds": seconds,
-        "resident_mb": _resident() / 1e6,
         "ranked": ranked,
     }
     Path(request["answer"]).write_text(json.dumps(answer), encoding="utf-8")
     return 0
-
-
-def _resident() -> int:
-    """Bytes of this process in memory, files mapped into it counted."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def installed(packages: list[str]) -> int:

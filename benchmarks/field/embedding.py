@@ -1,7 +1,6 @@
 """The embedding model that every side uses, as a function from texts to vectors. Runs in the side's own environment.
 
-It ships in crag/models. "made" is the same for questions, with vectors of texts made from their hash: for what a
-library of many passages costs, where what is found does not count. This module needs numpy, onnxruntime and
+It ships in crag/models. This module needs numpy, onnxruntime and
 tokenizers, and nothing of CRAG's engine.
 """
 
@@ -28,8 +27,7 @@ AT_ONCE = 256
 class Embedding:
     """Vectors of length 1. With a `store`, vectors of texts are kept in that file; those of questions never are."""
 
-    def __init__(self, name: str, store: Path | None = None) -> None:
-        self._made = name == "made"
+    def __init__(self, store: Path | None = None) -> None:
         self.id = runtime.E5.id
         files = runtime.verified_files(runtime.E5.folder, self.id)
         self._centres = np.frombuffer(files["centres.f32"], "<f4").reshape(-1, DIMENSION)
@@ -44,10 +42,6 @@ class Embedding:
         """Shape (len(texts), 384)."""
         vectors = np.zeros((len(texts), DIMENSION), np.float32)
         keys = [hashlib.sha256(f"{self.id}\n{text}".encode("utf-8", "replace")).digest() for text in texts]
-        if self._made:
-            for row, key in enumerate(keys):
-                vectors[row] = np.random.default_rng(int.from_bytes(key)).standard_normal(DIMENSION)
-            return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         new = [row for row, key in enumerate(keys) if not self._recall(key, vectors[row])]
         for start in range(0, len(new), AT_ONCE):
             rows = new[start : start + AT_ONCE]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.field.figures import BUDGET
-from benchmarks.field.questions import GROUPED, PAGED, TIMED_PAGES
+from benchmarks.field.questions import PAGED, TIMED_PAGES
 
 MODELS = {
     "small": "all-MiniLM-L6-v2 (int8), what the quick starts name",
@@ -58,19 +58,6 @@ NOT_RUN = """
 | txtai's Textractor on PDFs | needs Java or Docling; pypdf reads the pages instead |
 | RAGLite 1.1.1 | it cuts sentences by a model (SaT `sat-3l-sm`) that it downloads from a hub, without another way |"""
 
-GROWTH = """
-## Libraries of made passages
-
-{sizes} short texts, which no side cuts, each a file ({grouped} in one file for CRAG
-Explorer, which starts a process for every file, and joins some texts). Their vectors come from a hash, since embedding
-them all takes hours: what is found means nothing here, what it costs does. Search: 50 questions, each embedded. Memory:
-the process after the last search, and the peak with its children. One run each, beside much else (load {low:.0f} to
-{high:.0f} on two cores): memory is sure, seconds are up to ten times those of a free machine and say only which side is
-far slower than another at the same size. A size that is missing took more than the time there was.
-
-| passages | side | added in, s | search p50, ms | p95 | memory, MB | peak MB |
-|---|---|---|---|---|---|---|"""
-
 COSTS = """
 ## What it costs
 
@@ -113,8 +100,6 @@ def page(results: dict[str, Any], findings: str) -> str:
     for model, found in results["models"].items():
         if found["costs"]:
             lines += _costs(found["costs"], MODELS[model].partition(" ")[0])
-    if results["growth"]:
-        lines += _growth(results["growth"])
     return "\n".join([*lines, NOT_RUN]) + "\n\n" + findings
 
 
@@ -144,18 +129,6 @@ def _table(titles: Sequence[str], cells: Mapping[str, Sequence[str]]) -> list[st
 
 def _cell(figure: float | Mapping[str, Any]) -> str:
     return f"{figure:,.0f}" if isinstance(figure, float) else estimate(figure)
-
-
-def _growth(table: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    rows = [(int(size), side, row) for size, sides in table.items() for side, row in sides.items()]
-    loads = [row["load"] for *_, row in rows if "load" in row]
-    sizes = ", ".join(f"{int(size):,}" for size in table)
-    lines = [GROWTH.format(sizes=sizes, grouped=GROUPED, low=min(loads), high=max(loads))]
-    names = ("add_seconds", "search_p50_ms", "search_p95_ms", "resident_mb", "peak_mb")
-    for size, side, row in rows:
-        cells = [f"failed: {row['failed']}"] if row["failed"] else [f"{row[name]:,.0f}" for name in names]
-        lines.append(f"| {row.get('chunks', size):,} | {side} | {' | '.join(cells)} |")
-    return lines
 
 
 def _costs(table: dict[str, Any], model: str) -> list[str]:

@@ -1,6 +1,6 @@
 """CRAG Explorer's search beside the libraries that people install instead: same files, questions, model and machine.
 
-    python -m benchmarks.field.retrieval [--sides NAME …] [--grow] [--work FOLDER]
+    python -m benchmarks.field.retrieval [--sides NAME …] [--work FOLDER]
 
 Each side is a module of `peers/` and runs as a process in an environment of its own, made below --work from
 requirements-NAME.txt; ours runs in this one. It reads files and questions as JSON and writes ranked passages, seconds
@@ -12,10 +12,8 @@ Writes field_retrieval.json and field_retrieval.md.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -26,11 +24,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.field import figures, report
-from benchmarks.field.questions import GROUPED, PAGED, TIMED, TIMED_PAGES, Set, made_texts, sets_of
+from benchmarks.field.questions import PAGED, TIMED, TIMED_PAGES, Set, sets_of
 from benchmarks.ingest import resident
+from benchmarks.pages import RESULTS, load, machine, publish
+from corpora.places import ROOT, is_missing, parser_of
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
 K = 10
 MODEL = "multilingual"
 """The model of all sides, under whose name figures are kept."""
@@ -128,7 +127,7 @@ def run(side: Side, python: str, request: dict[str, Any], folder: Path) -> dict[
         **found,
         "start_seconds": found["first_result_at"] - began,
         "peak_mb": peak / 1e6,
-        "load": os.getloadavg()[0],
+        "load": load(),
         "date": datetime.now(UTC).date().isoformat(),
     }
 
@@ -173,7 +172,6 @@ def rank(sets: dict[str, Set], measured: Measured, sides: list[Side], model: str
     for name, each in sets.items():
         for side in sides:
             request = {
-                "model": model,
                 "store": str(work / "vectors.sqlite"),
                 "files": each.files,
                 "questions": [question.text for question in each.questions],
@@ -187,9 +185,8 @@ def time_turns(sets: dict[str, Set], measured: Measured, sides: list[Side], turn
     Of those all vectors are stored, so that their time is that of the files. Searches are timed over them.
     """
     filings, texts = sets["financebench"], sets["squad"]
-    filing = {"model": MODEL, "store": None, "files": [TIMED], "questions": [filings.questions[0].text]}
+    filing = {"store": None, "files": [TIMED], "questions": [filings.questions[0].text]}
     many = {
-        "model": MODEL,
         "store": str(work / "vectors.sqlite"),
         "files": texts.files,
         "questions": [question.text for question in texts.questions[:TEXT_QUESTIONS]],
@@ -198,32 +195,6 @@ def time_turns(sets: dict[str, Set], measured: Measured, sides: list[Side], turn
         for label, each, request in (("add", filings, filing), ("texts", texts, many)):
             for side in (side for side in sides if side.timed and (label == "add" or turn < TEXT_TURNS)):
                 measured.measure(key(label, None, MODEL, side, turn), side, request, each.folder)
-
-
-def grow(data: Path, measured: Measured, sides: list[Side], sizes: list[int], work: Path) -> None:
-    """What made passages cost each side: vectors by their hash, since embedding them all would take hours."""
-    for size in sizes:
-        for side in (side for side in sides if side.timed):
-            each = made_texts(data, work, size, GROUPED if side.module == "ours" else 1)
-            questions = [question.text for question in each.questions]
-            request = {"model": "made", "store": None, "files": each.files, "questions": questions}
-            measured.measure(key(f"made{size}", None, "made", side, 0), side, request, each.folder)
-
-
-def grown(measured: Measured, sizes: list[int]) -> dict[str, Any]:
-    """By size, then side: passages, seconds to add them, search in ms, and memory in MB."""
-    found: dict[str, Any] = {}
-    for size in sizes:
-        for side in (side for side in SIDES if side.timed):
-            answer = measured.get(key(f"made{size}", None, "made", side, 0))
-            if answer is None:
-                continue
-            row = found.setdefault(str(size), {})[side.title] = {"failed": answer.get("failed", "")}
-            if "failed" not in answer:
-                p50, p95 = figures.milliseconds(answer["search_seconds"])
-                row |= {"search_p50_ms": p50, "search_p95_ms": p95, "load": answer["load"]}
-                row |= {name: answer[name] for name in ("chunks", "add_seconds", "resident_mb", "peak_mb")}
-    return found
 
 
 def summary(measured: Measured, sets: dict[str, Set], model: str, turns: int) -> dict[str, Any]:
@@ -305,45 +276,34 @@ def lines(module: str) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    shared = Path(os.environ.get("CRAG_SHARED", ROOT.parent / "shared"))
-    parser.add_argument("--data", type=Path, default=shared / "data")
+    parser = parser_of(__doc__)
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "crag-field")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--sides", nargs="+", choices=[side.name for side in SIDES], help="the others stay as they are")
     parser.add_argument("--sets", nargs="*", choices=SETS, default=SETS, help="those ranked; none: no ranking")
     parser.add_argument("--turns", type=int, default=2, help="of starting and adding; 0 times nothing")
     parser.add_argument("--filings", type=int, default=12, help="25 are all; each number is measured by itself")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000], help="of made passages")
-    parser.add_argument("--grow", action="store_true", help="measure libraries of those sizes too: hours")
     options = parser.parse_args()
-    if not (options.data / "financebench").is_dir():
-        print(f"No data at {options.data}: give --data or set CRAG_SHARED.", file=sys.stderr)
+    if is_missing(options.data, "financebench"):
         return 2
     work = options.work.resolve()
     sets, measured = sets_of(options.data, work, options.filings), Measured(work)
     sides = [side for side in SIDES if options.sides is None or side.name in options.sides]
     rank({name: sets[name] for name in options.sets}, measured, sides, MODEL, work)
     time_turns(sets, measured, sides, options.turns, work)
-    if options.grow:
-        grow(options.data, measured, sides, options.sizes, work)
     results = {
         "date": datetime.now(UTC).date().isoformat(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        "machine": machine(),
         "turns": options.turns,
         "sets": {
             name: {"title": each.title, "files": len(each.files), "questions": len(each.questions)}
             for name, each in sets.items()
         },
         "models": {MODEL: summary(measured, sets, MODEL, options.turns)},
-        "growth": grown(measured, options.sizes),
     }
     stays(results, options.out / "field_retrieval.json")
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "field_retrieval.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     page = report.page(results, (HERE / "findings.md").read_text(encoding="utf-8"))
-    (options.out / "field_retrieval.md").write_text(page, encoding="utf-8")
-    print(page)
+    publish("field_retrieval", page, results, folder=options.out)
     return 0
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from corpora.pair import Spot
+from corpora.rows import read_rows
 
 ARTICLES = "squad_train_part"
 SETS = tuple(
@@ -68,12 +69,10 @@ class Row:
 
 def rows(data: Path, name: str) -> Iterator[Row]:
     """The rows of one set as they are stored."""
-    with gzip.open(data / "train" / f"{name}.jsonl.gz", "rt", encoding="utf-8") as file:
-        for line in file:
-            row = json.loads(line)
-            passages = tuple(_passage(each) for each in row["passages"] if each["text"].strip())
-            more = {key: row[key] for key in ("sentences", "pair", "verdict", "unit", "src", "qtype") if key in row}
-            yield Row(row["id"], _asked(row["question"]), tuple(row["answers"]), passages, more)
+    for row in read_rows(data / "train" / f"{name}.jsonl.gz"):
+        passages = tuple(_passage(each) for each in row["passages"] if each["text"].strip())
+        more = {key: row[key] for key in ("sentences", "pair", "verdict", "unit", "src", "qtype") if key in row}
+        yield Row(row["id"], _asked(row["question"]), tuple(row["answers"]), passages, more)
 
 
 def _asked(question: str) -> str:

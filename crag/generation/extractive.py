@@ -46,7 +46,7 @@ MOST_VALUES = 3
 LOOKED_UP = 0.9
 """How likely a cell that was looked up is the right one: benchmarks.lookups measures that."""
 WORKED_OUT = 0.9
-"""How likely a result that was worked out from cells is the right one: benchmarks.arithmetic measures that."""
+"""How likely a result that was worked out from cells is the right one, by questions of annual reports."""
 
 
 _Ground = Literal["firm", "weak", "none"]

@@ -6,14 +6,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
-from benchmarks.evaluator_sets import lines
-from tests.benchmarks.test_field_texts import write_mtrag, write_published, write_web
+from corpora.papers import GROUPS
 from tests.benchmarks.test_financebench import write_summaries
 from tests.support.model_server import serving
 from tests.support.tiny_pdf import line, pdf
@@ -24,57 +24,38 @@ SECONDS = 1_800
 
 COMMANDS = {
     "answers": "--limit 4 --kinds prose",
-    "arithmetic": "--searched 0 --halves choose",
     "ask": "--chunks 300 --questions 30",
-    "ask_rerun": "--reruns 2",
     "attacks": "--only filters",
-    "backup": "--chunks 200 --seconds 1 --print",
-    "chunking": "",
     "conversation": "--no-model --limit 2",
     "conversation_page": "--reruns 3",
-    "evaluator": "--limit 4 --skip-t5",
-    "explorer": "--vectors 500 --files 20",
+    "evaluator": "--limit 4",
     "faithbench": "--limit 2 --data faithbench",
     "faithfulness": "--limit 4 --part figures",
-    "faithfulness_figures": "--half dev",
-    "field.filings": "--published published --limit 1",
-    "field.summary": "",
-    "field.texts": "--data mtrag --out out",
-    "field.web_pages": "--data web --out out",
     "financebench": "--limit 1 --strategies plain-rag balanced",
-    "forms": "--limit 3",
-    "funnels": "--limit 1",
     "headline": "--limit 3",
     "ingest": "--documents 1 --without-recipe",
     "injection": "--limit 2 --minutes 0.1",
     "lookups": "--filings 1 --each 4",
-    "middleware": "--runs 30 --warm-up 1",
-    "misses": "--limit 1 --rows 4",
     "model_lookups": "--each 1 --minutes 1",
-    "monitor": "--runs 60 --out out",
     "notes": "--notes 4",
     "overviews": "",
-    "overhead": "--runs 30 --warm-up 1",
+    "overhead": "--runs 30 --pairs 1 --requests 4 --crowd 2",
     "papers": "--papers papers --limit 1",
     "popqa": "--limit 3",
-    "providers": "--seconds 0.02 --repeats 1 --cold 1",
     "recognition": "--pages 1",
     "reports": "--only mixed",
     "retrieval": "",
     "same_answers": "--record record.json --filings 1",
     "scale": "--sizes 300 --sides embedded flat",
-    "server": "--pairs 1 --rounds 1 --requests 4 --crowd 2",
-    "sizes": "--dry --sessions 1 --libraries 1",
     "soak": "--part reruns --dry --sessions 1 --pages ask --rerun-seconds 2",
     "table_cells": "--only",
     "thresholds": "--limit 2",
     "tune": "--runs 20 --moves 2",
-    "whatif": "--runs 10 --moves 30",
     "xquad": "--languages zh --questions 4",
 }
 """The options with which a command takes a minute at most, but for those that must read all of their data."""
 
-NEEDS = {"chunking": "langchain_text_splitters", "retrieval": "sentence_transformers"}
+NEEDS = {"retrieval": "sentence_transformers"}
 """Packages of benchmarks/requirements.txt, without which a command can't begin."""
 
 
@@ -88,6 +69,12 @@ def test_no_command_is_left_out() -> None:
     assert named - INSTALLS == set(COMMANDS)
 
 
+@pytest.mark.parametrize("name", sorted({*COMMANDS, *INSTALLS}))
+def test_a_command_is_whole(name: str) -> None:
+    """Its module and all that it takes from others are there: what rots is seen without a run."""
+    assert callable(import_module(f"benchmarks.{name}.__main__" if name == "attacks" else f"benchmarks.{name}").main)
+
+
 @pytest.fixture(scope="module")
 def tree() -> Iterator[Path]:
     """A copy of benchmarks/ beside links to everything else, so that results are written there."""
@@ -98,15 +85,8 @@ def tree() -> Iterator[Path]:
     for path in ROOT.iterdir():
         if path.name not in {"benchmarks", "data"}:
             (folder / path.name).symlink_to(path)
-    (folder / "out").mkdir()
     write_summaries(folder / "faithbench")
-    write_mtrag(folder / "mtrag")
-    write_web(folder / "web")
-    filings = SHARED / "data" / "financebench" / "questions.jsonl"
-    write_published(
-        folder / "published", (row["financebench_id"] for row in lines(filings)) if filings.is_file() else ()
-    )
-    for group in ("first", "second", "third", "fourth", "fifth", "sixth", "seventh"):
+    for group in GROUPS:
         (folder / "papers" / group).mkdir(parents=True)
         (folder / "papers" / group / "invoice.pdf").write_bytes(pdf([line(60, 700, "Invoice Number: 42183017", 10)]))
     shutil.copytree(ROOT / "benchmarks", folder / "benchmarks", ignore=shutil.ignore_patterns("__pycache__"))
@@ -122,13 +102,9 @@ def test_a_command_runs(name: str, tree: Path) -> None:
     if name in NEEDS and find_spec(NEEDS[name]) is None:
         pytest.skip(f"{NEEDS[name]} is not installed; benchmarks/requirements.txt names it.")
     with serving() as server:
-        environment = os.environ | {
-            "CRAG_SHARED": str(SHARED),
-            "CRAG_BENCH_CACHE": str(tree / "cache"),
-            "TMPDIR": str(tree.parent),
-            **({"CRAG_LLM": "openai-compatible", "CRAG_LLM_MODEL": "ok"} if name in ASK_A_MODEL else {}),
-            **({"CRAG_LLM_BASE_URL": server.address} if name in ASK_A_MODEL else {}),
-        }
+        asked = {"CRAG_LLM": "openai-compatible", "CRAG_LLM_MODEL": "ok", "CRAG_LLM_BASE_URL": server.address}
+        environment = os.environ | (asked if name in ASK_A_MODEL else {})
+        environment |= {"CRAG_SHARED": str(SHARED), "CRAG_BENCH_CACHE": str(tree / "cache"), "TMPDIR": str(tree.parent)}
         ended = subprocess.run(
             [sys.executable, "-m", f"benchmarks.{name}", *COMMANDS[name].split()],
             cwd=tree,

@@ -1,12 +1,10 @@
 """The figures of the evaluator benchmark, on inputs small enough to count by hand."""
 
-import math
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks.evaluator_graders import bm25, score_of
+from benchmarks.evaluator_graders import bm25
 from benchmarks.evaluator_measures import accuracy, auc, best_accuracy, best_macro_f1, macro_f1, ranking
 from benchmarks.evaluator_row import Row
 
@@ -62,12 +60,3 @@ def test_bm25_prefers_rare_words_and_short_texts() -> None:
     found = bm25([Row("q", "Where is the cat?", text, 0) for text in texts])
     assert found[0] > found[2] > found[1] > 0
     assert found[1] == pytest.approx(found[3])
-
-
-@pytest.mark.parametrize(
-    ("reply", "score"),
-    [('{"score": 0.25}', 0.25), ('Here it is: {"score": 1}', 1.0), ("0.7", None), ('{"score": 7}', None), ([], None)],
-)
-def test_a_language_model_s_reply_is_a_score_or_none(reply: object, score: float | None) -> None:
-    found = score_of(reply)
-    assert math.isnan(found) if score is None else found == score

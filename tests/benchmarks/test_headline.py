@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.fakes import HashEmbedder
 from benchmarks.headline import NO_RETRIEVAL, RAW, Graders, run
 from benchmarks.headline_model import Said, asked, digest
 from benchmarks.headline_rows import ARMS, Journal, Row, accepted_in, figures
-from benchmarks.overhead import HashEmbedder
 from benchmarks.popqa_cases import Case
 from crag.analysis.questions.sets import Question
 from crag.testing.fakes import ScriptedEvaluator, chunk_of

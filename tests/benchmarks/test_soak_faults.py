@@ -1,4 +1,4 @@
-"""The soak's faults in small, on the real app: kills, leaks, a provider that is down, outages of what it stands on."""
+"""The soak's faults in small, on the real app: kills, a provider that is down, outages of what it stands on."""
 
 import argparse
 import asyncio
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import soak_kills, soak_leaks, soak_mixed, soak_outages, soak_providers
+from benchmarks import soak_kills, soak_mixed, soak_outages, soak_providers
 from tests.support.sizes import sized
 
 pytestmark = pytest.mark.heavy
@@ -19,13 +19,6 @@ def test_what_was_confirmed_outlives_kills_and_the_rest_is_told(tmp_path: Path) 
     assert not found["lost"]
     assert not found["problems"]
     assert found["acts"], "something was confirmed"
-
-
-def test_no_word_of_one_library_reaches_a_browser_of_another(tmp_path: Path) -> None:
-    found = asyncio.run(soak_leaks.searched(tmp_path, sized(12, 5), sized(6, 3), 1))
-    assert found["own"], "each saw its own words"
-    assert not found["foreign"]
-    assert not found["problems"]
 
 
 def test_a_provider_that_fails_is_left_alone_and_used_again(tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
-"""What the middleware adds to a call of the engine, and what it leaves in an agent's history.
+"""Part `middleware` of benchmarks.overhead: what it adds to a call of the engine, and leaves in an agent's history.
 
-python -m benchmarks.middleware [--runs 200] [--warm-up 20]
-
-Engine: `Engine.trace` that wants evidence, over the library and the fakes of `benchmarks.overhead`. Agent: LangChain's
+Engine: `Engine.trace` that wants evidence, over the library and the fakes of `benchmarks.fakes`. Agent: LangChain's
 `create_agent` with the middleware, invoked with the same question; its model answers at once. Bare agent: the same one
 without the middleware. All in turns within one process, and which goes first changes from turn to turn. Every run asks
 another question, so that no grade is remembered.
@@ -10,11 +8,7 @@ another question, so that no grade is remembered.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
-import os
-import platform
 import statistics
 import tempfile
 import time
@@ -29,15 +23,16 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from benchmarks.overhead import PATHS, Course, engine_of
+from benchmarks.fakes import PATHS, Course, engine_of
+from benchmarks.pages import load, made_by, ms, p95, table
 from crag.core.protocols import RunRequest
 from crag.engine import Engine
 from crag.integrations.langchain import CragMiddleware
 
-RESULT = Path(__file__).resolve().parent / "results" / "middleware.md"
 GOAL = 0.010
 """Seconds that an agent's call with the middleware may take longer than the engine, at the median."""
 TURNS = 20
+WARM_UP = 20
 WAYS = {
     "engine": "the engine alone",
     "agent": "agent with the middleware",
@@ -64,15 +59,15 @@ def model() -> GenericFakeChatModel:
     return GenericFakeChatModel(messages=replies())
 
 
-def measure(course: Course, runs: int, warm_up: int) -> list[Turn]:
-    """The counted turns; `warm_up` more go before them."""
+def measure(course: Course, runs: int) -> list[Turn]:
+    """The counted turns."""
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
         engine = engine_of(course, Path(folder))
         agent = create_agent(model(), middleware=[CragMiddleware(engine)])
         bare = create_agent(model())
-        turns = [turn(number, engine, agent, bare, runner) for number in range(-warm_up, runs)]
+        turns = [turn(number, engine, agent, bare, runner) for number in range(-WARM_UP, runs)]
         engine.close()
-    return turns[warm_up:]
+    return turns[WARM_UP:]
 
 
 def turn(number: int, engine: Engine, agent: Any, bare: Any, runner: asyncio.Runner) -> Turn:
@@ -125,51 +120,56 @@ def history(course: Course, turns: int = TURNS) -> dict[str, int | bool]:
     return {"turns": turns, "equal": equal, "runs": runs, "checkpoints": len(stored), "held": held}
 
 
-def report(measured: dict[str, list[Turn]], kept: dict[str, int | bool], load: Sequence[float], warm_up: int) -> str:
-    runs = len(next(iter(measured.values())))
+def measured(runs: int) -> str:
+    """The page."""
+    before = load()
+    turns = {name: measure(course, runs) for name, course in PATHS.items()}
+    kept = history(PATHS["CORRECT"])
     equal = "equal but for the agent's own messages" if kept["equal"] else "NOT equal"
-    lines = [
-        "# What the middleware adds to a call of the engine",
-        "",
-        f"`python -m benchmarks.middleware`: {runs} calls each way and path, in turns and in one process, after "
-        f"{warm_up} that are not counted; {os.cpu_count()} cores, Python {platform.python_version()}. Load of the "
-        f"machine when it began {load[0]:.1f}, when it ended {load[1]:.1f}.",
-        "",
-        f"Goal: at the median a call of the agent takes at most {GOAL * 1000:.0f} ms longer than `Engine.trace` of "
-        "such a question. *Added* is the agent's time less the engine's, turn by turn: LangChain's agent and the "
-        "call of its model are in it. *The middleware alone* is what remains of that less the bare agent's time. "
-        "Processor time is that of all threads: what a call costs, however busy the machine is with other work.",
-        "",
-        "| path | way | median | p95 | processor time |",
-        "|---|---|---:|---:|---:|",
-    ]
-    for name, turns in measured.items():
-        lines += rows(name, turns)
     return "\n".join(
         [
-            *lines,
+            "# What the middleware adds to a call of the engine",
+            "",
+            f"{made_by('overhead --part middleware', before)}: {runs} calls each way and path, in turns and in one "
+            f"process, after {WARM_UP} that are not counted.",
+            "",
+            f"Goal: at the median a call of the agent takes at most {GOAL * 1000:.0f} ms longer than `Engine.trace` of "
+            "such a question. *Added* is the agent's time less the engine's, turn by turn: LangChain's agent and the "
+            "call of its model are in it. *The middleware alone* is what remains of that less the bare agent's time. "
+            "Processor time is that of all threads: what a call costs, however busy the machine is with other work.",
+            "",
+            table(
+                ["path", "way", "median", "p95", "processor time"],
+                [row for name, each in turns.items() for row in rows(name, each)],
+            ),
             "",
             "## The history",
             "",
-            f"| history before and after {kept['turns']} agent turns | runs stored | checkpoints "
-            "| of them with text of a source |",
-            "|---|---:|---:|---:|",
-            f"| {equal}, the same as without the middleware | {kept['runs']} "
-            f"| {kept['checkpoints']} | {kept['held']} |",
-            "",
+            table(
+                [
+                    f"history before and after {kept['turns']} agent turns",
+                    "runs stored",
+                    "checkpoints",
+                    "of them with text of a source",
+                ],
+                [
+                    [
+                        f"{equal}, the same as without the middleware",
+                        *(kept[each] for each in ("runs", "checkpoints", "held")),
+                    ]
+                ],
+            ),
         ]
     )
 
 
-def rows(name: str, turns: Sequence[Turn]) -> list[str]:
+def rows(name: str, turns: Sequence[Turn]) -> list[list[str]]:
     """A path's part of the table: each way, then what is added."""
 
-    def row(shown: str, of: Callable[[dict[str, float]], float], goal: bool = False) -> str:
+    def row(shown: str, of: Callable[[dict[str, float]], float], goal: bool = False) -> list[str]:
         times, worked = [of(each.seconds) for each in turns], [of(each.worked) for each in turns]
-        cells = [
-            verdict(statistics.median(values)) if goal else ms(statistics.median(values)) for values in (times, worked)
-        ]
-        return f"| {name} | {shown} | {cells[0]} | {ms(statistics.quantiles(times, n=20)[-1])} | {cells[1]} |"
+        said = verdict if goal else ms
+        return [name, shown, said(statistics.median(times)), ms(p95(times)), said(statistics.median(worked))]
 
     return [
         *(row(shown, itemgetter(way)) for way, shown in WAYS.items()),
@@ -181,38 +181,3 @@ def rows(name: str, turns: Sequence[Turn]) -> list[str]:
 
 def verdict(seconds: float) -> str:
     return f"**{ms(seconds)}: {'met' if seconds <= GOAL else 'missed'}**"
-
-
-def ms(seconds: float) -> str:
-    return f"{seconds * 1000:.1f} ms"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--warm-up", type=int, default=20)
-    options = parser.parse_args()
-    if options.runs < 30:
-        raise SystemExit(f"only {options.runs} runs: a median wants at least 30")
-    before = os.getloadavg()[0]
-    measured = {name: measure(course, options.runs, options.warm_up) for name, course in PATHS.items()}
-    kept = history(PATHS["CORRECT"])
-    text = report(measured, kept, (before, os.getloadavg()[0]), options.warm_up)
-    RESULT.write_text(text, encoding="utf-8")
-    medians = {
-        name: {
-            way: {
-                "median_ms": round(statistics.median(each.seconds[way] for each in turns) * 1000, 2),
-                "processor_ms": round(statistics.median(each.worked[way] for each in turns) * 1000, 2),
-            }
-            for way in WAYS
-        }
-        for name, turns in measured.items()
-    }
-    facts = {"calls": medians, "history": kept, "load": [before, os.getloadavg()[0]]}
-    RESULT.with_suffix(".json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    print(text)
-
-
-if __name__ == "__main__":
-    main()
