@@ -53,6 +53,7 @@ class Box(NamedTuple):
         return self
 
 
+NOWHERE = Box(0.0, 0.0, 0.0, 0.0)
 Matrix = tuple[float, ...]
 """The six numbers of a PDF's matrix."""
 

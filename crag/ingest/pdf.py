@@ -74,8 +74,8 @@ def _read_pages(document: Any, pages: int, notes: dict[int, Any]) -> Iterator[tu
         if page:
             try:
                 words = read_page(page)
-                added = read_annotations(form, page, words.words)
-                words.words, notes[number] = place_words(words.words, added.words), added.notes
+                filled, notes[number] = read_annotations(form, page, words.words)
+                words.words = place_words(words.words, filled)
             except ValueError:
                 words.failed = True
             finally:

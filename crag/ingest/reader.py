@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import pairwise
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
 
 from crag.core.config import AppConfig
 from crag.core.errors import (
@@ -70,7 +73,6 @@ _MOST_PROPERTIES, _MOST_PROPERTY, _MOST_NAME = 20, 300, 120
 _TITLED: Collection[Media] = ("html", "email", "epub")
 """Kinds whose files name themselves better than their file's names do."""
 _MOST_PLACES = 5  # named in a warning
-_MOST_COUNTED = 1_000_000  # pages of a file, or words of a page
 _MUCH_MORE = 2  # times the text that stands over a picture, for recognition to have read a page
 
 
@@ -123,12 +125,12 @@ def read_document(
     try:
         for message, body in run_child({"task": "read", "media": media}, data, label, config, cancel):
             if "pages" in message:
-                total, metadata = _count(message["pages"], 1), str(message["title"])
+                total, metadata = int(message["pages"]), str(message["title"])
                 published = str(message.get("published", ""))
                 properties = tuple(_properties(message.get("properties", {})))
                 noted = tuple(remarks(message.get("notes", {})))
             elif "page" in message:
-                read.add(message["page"], len(read.pages) + 1)
+                read.add(message["page"])
                 if on_page is not None:
                     on_page(len(read.pages), total)
             elif "attachment" in message:
@@ -136,12 +138,18 @@ def read_document(
         if len(read.pages) != total:
             raise DamagedError(f"{label} can't be read: only {len(read.pages)} of {total} pages came.")
         unread = scans.recognise(
-            scans.File(data, media, label), config, read.pages, read.pictured, read.replace, on_recognising, cancel
+            scans.File(data, media, label),
+            config,
+            read.pages,
+            read.noted["pictured"],
+            read.replace,
+            on_recognising,
+            cancel,
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise DamagedError(f"{label} can't be read: the reader's answer made no sense.") from error
     return ParsedDocument(
-        title=document_title(_clean(metadata), read.largest, label, own=media in _TITLED, subject=read.subject),
+        title=_title(_clean(metadata), read.first, label, media),
         pages=tuple(read.pages),
         warnings=(*_warnings(label, read, unread), *noted),
         kind=media,
@@ -149,6 +157,12 @@ def read_document(
         properties=properties,
         attachments=tuple(attachments),
     )
+
+
+def _title(metadata: str, first: _SentPage | None, label: str, media: Media) -> str:
+    lines = [(text[:200], height) for text, height in first.largest[:100]] if first else []
+    subject = _clean(first.subject)[: LONGEST_TITLE // 2] if first else ""
+    return document_title(metadata, lines, label, own=media in _TITLED, subject=subject)
 
 
 def _properties(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -160,57 +174,109 @@ def _properties(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield _clean(str(name))[:_MOST_NAME], said
 
 
+_Place = Annotated[int, Field(strict=True, ge=0)]
+_Count = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
+_Points = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
+_Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+class _SentPage(BaseModel):
+    """A `ComposedPage` as the child sends it, with the spans of its chunks."""
+
+    number: Annotated[int, Field(strict=True, ge=1)]
+    width: _Points
+    height: _Points
+    text: str
+    lines: list[tuple[_Place, _Place, _Points, _Points, _Points, _Points, _Share, _Count]]
+    tables: list[Any]
+    headings: list[tuple[_Place, str]]
+    cuts: list[tuple[_Place, _Place, bool, tuple[str, ...]]]
+    largest: list[tuple[str, float]]
+    subject: str
+    place: str
+    unseen: _Count
+    scanned: bool
+    pictured: bool
+    failed: bool
+    cut: bool
+    recognised: bool
+    garbled: bool
+    by_heading: bool
+
+    def read(self, expected: int) -> Page:
+        """The page, which has the number that is `expected`. Raises ValueError, TypeError for one that makes no sense.
+
+        The end of its last sentence may stand on the next one.
+        """
+        size = len(self.text)
+        spans = [*((line[0], line[1]) for line in self.lines), *((at, size) for at, _ in self.headings)]
+        cuts = [(cut[0], cut[1]) for cut in self.cuts]
+        apart = all(start < end for start, end in cuts) and all(one[1] <= next[0] for one, next in pairwise(cuts))
+        if self.number != expected or not apart or not all(start <= end <= size for start, end in [*spans, *cuts]):
+            raise ValueError("a page out of order, or a span outside its page")
+        if any(number not in (expected, expected + 1) for *_, number in self.lines):
+            raise ValueError("a line of another page")
+        return Page(
+            number=expected,
+            text=self.text,
+            width=self.width,
+            height=self.height,
+            lines=tuple(
+                LineBox(start=start, end=end, rect=Rect(page=number, left=a, top=b, right=c, bottom=d), confidence=sure)
+                for start, end, a, b, c, d, sure, number in self.lines
+            ),
+            tables=load_tables(self.tables, size),
+            headings=tuple(self.headings),
+            scanned=self.scanned,
+            unseen=self.unseen,
+            recognised=self.recognised,
+            place=_clean(self.place),
+            by_heading=self.by_heading,
+            cuts=tuple(Cut(start=a, end=b, table=table, headers=headers) for a, b, table, headers in self.cuts),
+        )
+
+
 @dataclass(slots=True)
 class _Read:
-    """What came of a file so far. `largest`: the first page's lines with their heights; `subject` as its page's."""
+    """What came of a file so far. `first`: its first page as it was sent. `noted`: pages by what they are."""
 
     pages: list[Page] = field(default_factory=list)
-    failed: list[int] = field(default_factory=list)
-    cut: list[int] = field(default_factory=list)
-    garbled: list[int] = field(default_factory=list)
-    pictured: set[int] = field(default_factory=set)
-    largest: list[tuple[str, float]] = field(default_factory=list)
-    subject: str = ""
+    first: _SentPage | None = None
+    noted: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
 
-    def add(self, raw: Mapping[str, Any], expected: int) -> None:
-        """The next page. Raises KeyError, TypeError, ValueError for what is none."""
-        self.pages.append(_page(raw, expected))
-        self._note(raw, expected)
+    def add(self, raw: Any) -> None:
+        """The next page. Raises TypeError, ValueError for what is none."""
+        sent = _SentPage.model_validate(raw)
+        self.pages.append(sent.read(len(self.pages) + 1))
+        self._note(sent)
 
-    def replace(self, raw: Mapping[str, Any]) -> None:
+    def replace(self, raw: Any) -> None:
         """A page that was read again from its picture, if there is much more in it. Raises as `add`."""
-        number = _count(raw["number"], 1)
-        before, page = self.pages[number - 1], _page(raw, number)
-        if len(page.text) < _MUCH_MORE * len(before.text) or not page.text:
-            if raw["failed"] and not before.text.strip() and number not in self.failed:
-                self.failed.append(number)
-            return
-        self.pages[number - 1] = page
-        self._note(raw, number)
+        sent = _SentPage.model_validate(raw)
+        before, page = self.pages[sent.number - 1], sent.read(sent.number)
+        if page.text and len(page.text) >= _MUCH_MORE * len(before.text):
+            self.pages[sent.number - 1] = page
+            self._note(sent)
+        elif sent.failed and not before.text.strip() and sent.number not in self.noted["failed"]:
+            self.noted["failed"].append(sent.number)
 
-    def _note(self, raw: Mapping[str, Any], number: int) -> None:
-        if raw["failed"]:
-            self.failed.append(number)
-        if raw["cut"]:
-            self.cut.append(number)
-        if raw["garbled"]:
-            self.garbled.append(number)
-        if raw["pictured"]:
-            self.pictured.add(number)
-        if number == 1:
-            self.subject = _clean(str(raw["subject"]))[: LONGEST_TITLE // 2]
-            self.largest = [(str(text)[:200], float(height)) for text, height in raw["largest"][:100]]
+    def _note(self, sent: _SentPage) -> None:
+        for what in ("failed", "cut", "garbled", "pictured"):
+            if getattr(sent, what):
+                self.noted[what].append(sent.number)
+        if sent.number == 1:
+            self.first = sent
 
 
 def _warnings(label: str, read: _Read, unread: scans.Unrecognised | None) -> tuple[str, ...]:
     """What a person should know of the pages. Raises EmptyError, DamagedError or LimitError when none has text."""
-    pages, failed = read.pages, read.failed
+    pages, failed, garbled = read.pages, read.noted["failed"], read.noted["garbled"]
     unseen = [page for page in pages if page.unseen]
     behind = [page.number for page in pages if page.recognised and scans.confidence(page) is None]
     if not any(page.text.strip() for page in pages) or all(page.scanned for page in pages):
         if failed and len(failed) == len(pages):
             raise DamagedError(f"{label} is damaged: {format_pages(failed)} can't be read.")
-        if error := scans.empty(label, pages, unread, read.pictured):
+        if error := scans.empty(label, pages, unread, read.noted["pictured"]):
             raise error
         if failed:
             raise DamagedError(f"{label} is damaged: {format_pages(failed)} can't be read.")
@@ -224,11 +290,11 @@ def _warnings(label: str, read: _Read, unread: scans.Unrecognised | None) -> tup
     found = scans.notices(pages, unread)
     if failed:
         found.append(f"{format_pages(failed)} can't be read: the file is damaged there.")
-    if read.garbled:
-        shown = "shows letters" if len(read.garbled) == 1 else "show letters"
-        found.append(f"{format_pages(read.garbled)} {shown} without saying which: only a picture of them can be read.")
-    if read.cut:
-        found.append(f"{format_pages(read.cut)} too long: only the first part is read.")
+    if garbled:
+        shown = "shows letters" if len(garbled) == 1 else "show letters"
+        found.append(f"{format_pages(garbled)} {shown} without saying which: only a picture of them can be read.")
+    if cut := read.noted["cut"]:
+        found.append(f"{format_pages(cut)} too long: only the first part is read.")
     if unseen:
         hold = "holds" if len(unseen) == 1 or unseen[0].by_heading else "hold"
         found.append(f"{_placed(unseen) or 'It'} {hold} text that can't be seen ({_words(pages)}): it was left out.")
@@ -257,79 +323,8 @@ def _placed(pages: Sequence[Page], before: str = "") -> str:
     return before + (f"{places} and {len(pages) - _MOST_PLACES} more" if len(pages) > _MOST_PLACES else places)
 
 
-def _count(value: Any, least: int) -> int:
-    if not isinstance(value, int) or not least <= value <= _MOST_COUNTED:
-        raise ValueError("a count that is none")
-    return value
-
-
 def _clean(text: str) -> str:
     return "".join(character for character in text if character.isprintable())
-
-
-def _number(value: Any) -> float:
-    number = float(value)
-    if not math.isfinite(number) or abs(number) > 1e6:
-        raise ValueError("a coordinate off any page")
-    return number
-
-
-def _share(value: Any) -> float:
-    share = float(value)
-    if not 0 <= share <= 1:
-        raise ValueError("a share that is none")
-    return share
-
-
-def _page(raw: Mapping[str, Any], expected: int) -> Page:
-    """A page from the child's plain values. Raises KeyError, TypeError, ValueError for what is none."""
-    if raw["number"] != expected:
-        raise ValueError("pages out of order")
-    text = str(raw["text"])
-    text.encode("utf-8")  # a lone surrogate would fail later, in the database
-    size = len(text)
-    lines = []
-    for start, end, left, top, right, bottom, confidence, number in raw["lines"]:
-        _span(start, end, size)
-        if number not in (expected, expected + 1):
-            raise ValueError("a line of another page")
-        rect = Rect(page=number, left=_number(left), top=_number(top), right=_number(right), bottom=_number(bottom))
-        lines.append(LineBox(start=start, end=end, rect=rect, confidence=_share(confidence)))
-    headings = []
-    for start, heading in raw["headings"]:
-        _span(start, size, size)
-        headings.append((start, str(heading)))
-    return Page(
-        number=expected,
-        text=text,
-        width=_number(raw["width"]),
-        height=_number(raw["height"]),
-        lines=tuple(lines),
-        tables=load_tables(raw["tables"], size),
-        headings=tuple(headings),
-        scanned=bool(raw["scanned"]),
-        unseen=_count(raw["unseen"], 0),
-        recognised=bool(raw["recognised"]),
-        place=_clean(str(raw["place"])),
-        by_heading=bool(raw["by_heading"]),
-        cuts=tuple(_cuts(raw["cuts"], size)),
-    )
-
-
-def _cuts(raw: Sequence[Any], size: int) -> Iterator[Cut]:
-    """Where the chunks of a page are. Raises KeyError, TypeError, ValueError for what is none."""
-    done = 0
-    for start, end, table, headers in raw:
-        _span(start, end, size)
-        if not done <= start < end:
-            raise ValueError("chunks out of order")
-        yield Cut(start=start, end=end, table=bool(table), headers=tuple(map(str, headers)))
-        done = end
-
-
-def _span(start: Any, end: Any, size: int) -> None:
-    if not (isinstance(start, int) and isinstance(end, int) and 0 <= start <= end <= size):
-        raise ValueError("a span outside its page")
 
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
