@@ -111,9 +111,8 @@ def read_messages(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def page_message(page: ComposedPage) -> dict[str, Any]:
     """A page as plain values, with where its chunks are."""
-    values = {name: getattr(page, name) for name in page.__slots__}
-    cuts = [[cut.start, cut.end, cut.table, cut.headers] for cut in cut_page(page)]
-    return {"page": values | {"tables": dump_tables(page.tables), "cuts": cuts}}
+    page.cuts = [(cut.start, cut.end, cut.table, cut.headers) for cut in cut_page(page)]
+    return {"page": {name: getattr(page, name) for name in page.__slots__} | {"tables": dump_tables(page.tables)}}
 
 
 def _recognise(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import TypeAdapter
 
 from crag.core.config import AppConfig
 from crag.core.errors import (
@@ -29,6 +28,7 @@ from crag.ingest import scans
 from crag.ingest.files import NAMES, READERS, foreign_kind, is_locked_office, media_of, safe_name
 from crag.ingest.sandbox import run_child
 from crag.ingest.scans import format_pages
+from crag.ingest.sections import ComposedPage
 from crag.ingest.titles import LONGEST_TITLE, document_title
 
 _LEFT_OUT: Mapping[str, tuple[str, str]] = {
@@ -159,7 +159,7 @@ def read_document(
     )
 
 
-def _title(metadata: str, first: _SentPage | None, label: str, media: Media) -> str:
+def _title(metadata: str, first: ComposedPage | None, label: str, media: Media) -> str:
     lines = [(text[:200], height) for text, height in first.largest[:100]] if first else []
     subject = _clean(first.subject)[: LONGEST_TITLE // 2] if first else ""
     return document_title(metadata, lines, label, own=media in _TITLED, subject=subject)
@@ -174,66 +174,52 @@ def _properties(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield _clean(str(name))[:_MOST_NAME], said
 
 
-_Place = Annotated[int, Field(strict=True, ge=0)]
-_Count = Annotated[int, Field(strict=True, ge=0, le=1_000_000)]
-_Points = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
-_Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+_SENT = TypeAdapter(ComposedPage)
 
 
-class _SentPage(BaseModel):
-    """A `ComposedPage` as the child sends it, with the spans of its chunks."""
+def read_page(raw: Mapping[str, Any], expected: int) -> tuple[Page, ComposedPage]:
+    """A page from the child's plain values, and all that it says of it.
 
-    number: Annotated[int, Field(strict=True, ge=1)]
-    width: _Points
-    height: _Points
-    text: str
-    lines: list[tuple[_Place, _Place, _Points, _Points, _Points, _Points, _Share, _Count]]
-    tables: list[Any]
-    headings: list[tuple[_Place, str]]
-    cuts: list[tuple[_Place, _Place, bool, tuple[str, ...]]]
-    largest: list[tuple[str, float]]
-    subject: str
-    place: str
-    unseen: _Count
-    scanned: bool
-    pictured: bool
-    failed: bool
-    cut: bool
-    recognised: bool
-    garbled: bool
-    by_heading: bool
+    Raises KeyError, TypeError, ValueError for what is none.
+    """
+    size = len(raw["text"])
+    sent = _SENT.validate_python({**raw, "tables": load_tables(raw["tables"], size)})
+    if sent.number != expected:
+        raise ValueError("pages out of order")
+    spans = [*((start, end) for start, end, *_ in sent.lines), *((at, size) for at, _ in sent.headings)]
+    if not all(0 <= start <= end <= size for start, end in spans):
+        raise ValueError("a span outside its page")
+    if any(number not in (expected, expected + 1) for *_, number in sent.lines):
+        raise ValueError("a line of another page")
+    page = Page(
+        number=expected,
+        text=sent.text,
+        width=sent.width,
+        height=sent.height,
+        lines=tuple(
+            LineBox(start=start, end=end, rect=Rect(page=number, left=a, top=b, right=c, bottom=d), confidence=sure)
+            for start, end, a, b, c, d, sure, number in sent.lines
+        ),
+        tables=tuple(sent.tables),
+        headings=tuple(sent.headings),
+        scanned=sent.scanned,
+        unseen=sent.unseen,
+        recognised=sent.recognised,
+        place=_clean(sent.place),
+        by_heading=sent.by_heading,
+        cuts=tuple(_cuts(sent.cuts, size)),
+    )
+    return page, sent
 
-    def read(self, expected: int) -> Page:
-        """The page, which has the number that is `expected`. Raises ValueError, TypeError for one that makes no sense.
 
-        The end of its last sentence may stand on the next one.
-        """
-        size = len(self.text)
-        spans = [*((line[0], line[1]) for line in self.lines), *((at, size) for at, _ in self.headings)]
-        cuts = [(cut[0], cut[1]) for cut in self.cuts]
-        apart = all(start < end for start, end in cuts) and all(one[1] <= next[0] for one, next in pairwise(cuts))
-        if self.number != expected or not apart or not all(start <= end <= size for start, end in [*spans, *cuts]):
-            raise ValueError("a page out of order, or a span outside its page")
-        if any(number not in (expected, expected + 1) for *_, number in self.lines):
-            raise ValueError("a line of another page")
-        return Page(
-            number=expected,
-            text=self.text,
-            width=self.width,
-            height=self.height,
-            lines=tuple(
-                LineBox(start=start, end=end, rect=Rect(page=number, left=a, top=b, right=c, bottom=d), confidence=sure)
-                for start, end, a, b, c, d, sure, number in self.lines
-            ),
-            tables=load_tables(self.tables, size),
-            headings=tuple(self.headings),
-            scanned=self.scanned,
-            unseen=self.unseen,
-            recognised=self.recognised,
-            place=_clean(self.place),
-            by_heading=self.by_heading,
-            cuts=tuple(Cut(start=a, end=b, table=table, headers=headers) for a, b, table, headers in self.cuts),
-        )
+def _cuts(sent: Iterable[tuple[int, int, bool, tuple[str, ...]]], size: int) -> Iterator[Cut]:
+    """Where the chunks of a page are. Raises ValueError where they overlap."""
+    done = 0
+    for start, end, table, headers in sent:
+        if not done <= start < end <= size:
+            raise ValueError("chunks out of order")
+        yield Cut(start=start, end=end, table=table, headers=headers)
+        done = end
 
 
 @dataclass(slots=True)
@@ -241,26 +227,26 @@ class _Read:
     """What came of a file so far. `first`: its first page as it was sent. `noted`: pages by what they are."""
 
     pages: list[Page] = field(default_factory=list)
-    first: _SentPage | None = None
+    first: ComposedPage | None = None
     noted: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, raw: Any) -> None:
         """The next page. Raises TypeError, ValueError for what is none."""
-        sent = _SentPage.model_validate(raw)
-        self.pages.append(sent.read(len(self.pages) + 1))
+        page, sent = read_page(raw, len(self.pages) + 1)
+        self.pages.append(page)
         self._note(sent)
 
     def replace(self, raw: Any) -> None:
         """A page that was read again from its picture, if there is much more in it. Raises as `add`."""
-        sent = _SentPage.model_validate(raw)
-        before, page = self.pages[sent.number - 1], sent.read(sent.number)
+        page, sent = read_page(raw, raw["number"])
+        before = self.pages[page.number - 1]
         if page.text and len(page.text) >= _MUCH_MORE * len(before.text):
-            self.pages[sent.number - 1] = page
+            self.pages[page.number - 1] = page
             self._note(sent)
-        elif sent.failed and not before.text.strip() and sent.number not in self.noted["failed"]:
-            self.noted["failed"].append(sent.number)
+        elif sent.failed and not before.text.strip() and page.number not in self.noted["failed"]:
+            self.noted["failed"].append(page.number)
 
-    def _note(self, sent: _SentPage) -> None:
+    def _note(self, sent: ComposedPage) -> None:
         for what in ("failed", "cut", "garbled", "pictured"):
             if getattr(sent, what):
                 self.noted[what].append(sent.number)
