@@ -38,6 +38,7 @@ class Block:
 
 Points = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Line = tuple[int, int, Points, Points, Points, Points, Share, int]
 
 
 @dataclass(slots=True)
@@ -56,7 +57,7 @@ class ComposedPage:
     width: Points
     height: Points
     text: str = ""
-    lines: list[tuple[int, int, Points, Points, Points, Points, Share, int]] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     headings: list[tuple[int, str]] = field(default_factory=list)
     cuts: list[tuple[int, int, bool, tuple[str, ...]]] = field(default_factory=list)
