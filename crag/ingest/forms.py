@@ -143,10 +143,10 @@ def _captioned_pairs(rows: Sequence[Row], place: int) -> list[_Pair]:
     around_ += [(rows[place + 2], under)] if place + 2 < len(rows) else []
     for other, near in around_:
         close = abs(other.box.top - near.box.top) <= _UNDER * near.height
-        if close and sum(any(_overlap(one, each) for each in row.segments) for one in other.segments) > 1:
+        if close and sum(any(one.box.shared(each.box) > 0 for each in row.segments) for one in other.segments) > 1:
             return []
     pairs = [
-        _Pair([each._replace(text=f"{each.text}:")], [one for one in under.segments if _overlap(one, each)])
+        _Pair([each._replace(text=f"{each.text}:")], [one for one in under.segments if one.box.shared(each.box) > 0])
         for each in row.segments
     ]
     paired = [segment for pair in pairs for segment in pair.value]
@@ -157,11 +157,6 @@ def _captioned_pairs(rows: Sequence[Row], place: int) -> list[_Pair]:
 def _is_numbered(text: str) -> bool:
     """Whether a text has at least two digits, as dates, amounts and numbers of accounts have."""
     return sum(map(str.isdigit, text)) > 1
-
-
-def _overlap(one: Segment, other: Segment) -> bool:
-    """Whether two segments share a part of the page's width."""
-    return one.box.left < other.box.right and other.box.left < one.box.right
 
 
 def form_subject(tables: Sequence[LaidTable], top: float) -> str:
