@@ -30,27 +30,27 @@ from crag.ingest.sandbox import run_child
 from crag.ingest.scans import format_pages
 from crag.ingest.sections import ComposedPage
 from crag.ingest.titles import LONGEST_TITLE, document_title
+from crag.text.formats import count
 
 _LEFT_OUT: Mapping[str, tuple[str, str]] = {
-    "deleted": ("1 word that its tracked changes delete", "{:,} words that its tracked changes delete"),
-    "comments": ("1 comment", "{:,} comments"),
-    "remarks": ("1 comment in its source", "{:,} comments in its source"),
-    "hidden slides": ("1 hidden slide", "{:,} hidden slides"),
-    "hidden sheets": ("1 hidden sheet", "{:,} hidden sheets"),
-    "hidden rows": ("1 hidden row", "{:,} hidden rows"),
-    "hidden columns": ("1 hidden column", "{:,} hidden columns"),
-    "pictures": ("1 picture in its text", "{:,} pictures in its text"),
-    "objects": ("1 embedded object", "{:,} embedded objects"),
+    "deleted": ("word", " that its tracked changes delete"),
+    "comments": ("comment", ""),
+    "remarks": ("comment", " in its source"),
+    **{
+        name: (name.removesuffix("s"), "")
+        for name in ("hidden slides", "hidden sheets", "hidden rows", "hidden columns")
+    },
+    "pictures": ("picture", " in its text"),
+    "objects": ("embedded object", ""),
 }
 
 
 def remarks(notes: Mapping[str, Any]) -> Iterator[str]:
     """A sentence for each thing that the reader noted; what it noted as 0 is nothing. Raises ValueError, TypeError."""
-    for what, (one, several) in _LEFT_OUT.items():
-        count = int(notes.get(what, 0))
-        if count > 0:
-            was = "it was" if count == 1 else "they were"
-            yield f"It holds {one if count == 1 else several.format(count)}: {was} left out."
+    for what, (noun, rest) in _LEFT_OUT.items():
+        number = int(notes.get(what, 0))
+        if number > 0:
+            yield f"It holds {count(number, noun)}{rest}: {'it was' if number == 1 else 'they were'} left out."
     if unread := [str(each)[:_MOST_NAME] for each in notes.get("unread", ())]:
         more = f" and {len(unread) - _MOST_PLACES} more" if len(unread) > _MOST_PLACES else ""
         yield f"Of what is attached, this is not read: {', '.join(unread[:_MOST_PLACES])}{more}."
@@ -58,8 +58,8 @@ def remarks(notes: Mapping[str, Any]) -> Iterator[str]:
         yield "It holds macros: they are not run and not read."
     if notes.get("deep"):
         yield "Some of it is nested too deeply to be read."
-    for sheet, count in notes.get("formulas", ()):
-        formulas = "1 formula" if int(count) == 1 else f"{int(count):,} formulas"
+    for sheet, number in notes.get("formulas", ()):
+        formulas = count(int(number), "formula")
         yield f"Sheet {str(sheet)[:60]} holds {formulas} without a stored value: save it in Excel, and add it again."
     if encoding := notes.get("encoding"):
         yield f"It does not say its encoding; {str(encoding)[:20]} is a guess. If letters are wrong, save it as UTF-8."
@@ -258,6 +258,7 @@ def _warnings(label: str, read: _Read, unread: scans.Unrecognised | None) -> tup
     """What a person should know of the pages. Raises EmptyError, DamagedError or LimitError when none has text."""
     pages, failed, garbled = read.pages, read.noted["failed"], read.noted["garbled"]
     unseen = [page for page in pages if page.unseen]
+    words = count(sum(page.unseen for page in unseen), "word")
     behind = [page.number for page in pages if page.recognised and scans.confidence(page) is None]
     if not any(page.text.strip() for page in pages) or all(page.scanned for page in pages):
         if failed and len(failed) == len(pages):
@@ -268,7 +269,7 @@ def _warnings(label: str, read: _Read, unread: scans.Unrecognised | None) -> tup
             raise DamagedError(f"{label} is damaged: {format_pages(failed)} can't be read.")
         if unseen:
             raise EmptyError(
-                f"{label} holds only text that can't be seen ({_words(pages)}{_placed(unseen, ' on ')}).",
+                f"{label} holds only text that can't be seen ({words}{_placed(unseen, ' on ')}).",
                 "Open the file in its own program to see what it shows, then try another copy.",
             )
         blank = "its page is" if len(pages) == 1 else f"all of its {len(pages):,} pages are"
@@ -283,7 +284,7 @@ def _warnings(label: str, read: _Read, unread: scans.Unrecognised | None) -> tup
         found.append(f"{format_pages(cut)} too long: only the first part is read.")
     if unseen:
         hold = "holds" if len(unseen) == 1 or unseen[0].by_heading else "hold"
-        found.append(f"{_placed(unseen) or 'It'} {hold} text that can't be seen ({_words(pages)}): it was left out.")
+        found.append(f"{_placed(unseen) or 'It'} {hold} text that can't be seen ({words}): it was left out.")
     if behind:
         what = "is a picture" if len(behind) == 1 else "are pictures"
         with_text = "with text from recognition behind"
@@ -291,12 +292,6 @@ def _warnings(label: str, read: _Read, unread: scans.Unrecognised | None) -> tup
             f"{format_pages(behind)} {what} {with_text}: that text is read, but was not compared with what shows."
         )
     return tuple(f"{each[:1].upper()}{each[1:]}" for each in found)
-
-
-def _words(pages: Sequence[Page]) -> str:
-    """How many words can't be seen, as people write it."""
-    count = sum(page.unseen for page in pages)
-    return "1 word" if count == 1 else f"{count:,} words"
 
 
 def _placed(pages: Sequence[Page], before: str = "") -> str:
