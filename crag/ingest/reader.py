@@ -36,10 +36,10 @@ _LEFT_OUT: Mapping[str, tuple[str, str]] = {
     "deleted": ("word", " that its tracked changes delete"),
     "comments": ("comment", ""),
     "remarks": ("comment", " in its source"),
-    **{
-        name: (name.removesuffix("s"), "")
-        for name in ("hidden slides", "hidden sheets", "hidden rows", "hidden columns")
-    },
+    "hidden slides": ("hidden slide", ""),
+    "hidden sheets": ("hidden sheet", ""),
+    "hidden rows": ("hidden row", ""),
+    "hidden columns": ("hidden column", ""),
     "pictures": ("picture", " in its text"),
     "objects": ("embedded object", ""),
 }
