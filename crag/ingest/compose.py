@@ -208,7 +208,7 @@ class _Writer:
         self.parts: list[str] = []
         self.length = 0
 
-    def block(self, frame: Frame, items: list[Row | LaidTable], body: float) -> None:
+    def block(self, frame: Frame, items: Sequence[Row | LaidTable], body: float) -> None:
         """One block: paragraphs are parted by a line break, lines within one by a space."""
         self._break()
         rows = [item for item in items if isinstance(item, Row)]
