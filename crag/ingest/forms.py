@@ -34,7 +34,7 @@ _MOST_LABEL_WORDS, _MOST_LABEL = 8, 60
 _MOST_SEGMENTS = 1500
 _SAID = 2  # values that say what a document is about
 _LEAST_SAID, _MOST_SAID = 2, 40  # characters of each
-_MOST_ALONE_WORDS, _MOST_BELOW_WORDS = 4, 6  # of a label that stands alone above its value, and of such a value
+_MOST_CAPTION_WORDS, _MOST_BELOW_WORDS = 4, 6  # of a label without a colon, and of a value below its label
 _MOST_BELOW = 4  # lines of a value below its label
 _BEFORE_COLON = (")", ".", "?", "%")
 # Shares.
@@ -74,7 +74,8 @@ def find_stacked(page: PageWords) -> list[LaidTable]:
     for place, row in enumerate(rows):
         if any(id(segment) in used for segment in row.segments):
             continue
-        if pairs := _labelled_pairs(row, rows[place + 1 : place + 1 + 2 * _MOST_BELOW]):
+        below = rows[place + 1 : place + 1 + 2 * _MOST_BELOW]
+        if pairs := _labelled_pairs(row, below) or _captioned_pairs(rows, place):
             found.append(pairs)
             used.update(id(segment) for pair in pairs for segment in pair.value)
     return _take(page, found)
@@ -101,7 +102,7 @@ def _labelled_pairs(row: Row, below: Sequence[Row]) -> list[_Pair]:
         return []
     if len(pairs) == 1:
         label, value = row.segments[0], pairs[0].value
-        named = label.text[0].isupper() and len(label.words) <= _MOST_ALONE_WORDS
+        named = label.text[0].isupper() and len(label.words) <= _MOST_CAPTION_WORDS
         if not named or len(value) > 1 or not _is_numbered(value[0].text) or value[0].text.endswith(","):
             return []
     return pairs
@@ -121,6 +122,36 @@ def _column_below(label: Segment, row: Row, below: Sequence[Row]) -> list[Segmen
             found.append(under[0])
             last = each
     return found
+
+
+def _captioned_pairs(rows: Sequence[Row], place: int) -> list[_Pair]:
+    """The short capitalised names of a line, each with the value below it; none of a table, which has more lines."""
+    row, under = rows[place], rows[place + 1] if place + 1 < len(rows) else None
+    if under is None or len(row.segments) < 2 or len(under.segments) < 2 or not _is_below(under, row, _UNDER):
+        return []
+    captions = all(
+        len(each.words) <= _MOST_CAPTION_WORDS
+        and len(each.text) > 1
+        and each.text[0].isupper()
+        and each.text[-1] not in ",:;"
+        and not any(map(str.isdigit, each.text))
+        for each in row.segments
+    )
+    if not captions or 2 * sum(_is_numbered(each.text) for each in under.segments) < len(under.segments):
+        return []
+    around_ = [(rows[place - 1], row)] if place else []
+    around_ += [(rows[place + 2], under)] if place + 2 < len(rows) else []
+    for other, near in around_:
+        close = abs(other.box.top - near.box.top) <= _UNDER * near.height
+        if close and sum(any(one.box.shared(each.box) > 0 for each in row.segments) for one in other.segments) > 1:
+            return []
+    pairs = [
+        _Pair([each._replace(text=f"{each.text}:")], [one for one in under.segments if one.box.shared(each.box) > 0])
+        for each in row.segments
+    ]
+    paired = [segment for pair in pairs for segment in pair.value]
+    whole = len(paired) == len(under.segments) and all(len(pair.value) == 1 for pair in pairs)
+    return pairs if whole and all(len(each.words) <= _MOST_BELOW_WORDS for each in paired) else []
 
 
 def _is_numbered(text: str) -> bool:

@@ -110,8 +110,9 @@ PROSE = line(60, 600, "This is a sentence of prose that stands below, and it is 
 INVOICE = {"Invoice Date": "03/20/2023", "Due Date": "04/04/2023", "Reference": "CUST 123"}
 
 
-def test_labels_on_one_line_have_the_values_on_the_line_below() -> None:
-    labels = _columns(700, *(f"{label}:" for label in INVOICE))
+@pytest.mark.parametrize("colon", [":", ""])
+def test_labels_on_one_line_have_the_values_on_the_line_below(colon: str) -> None:
+    labels = _columns(700, *(f"{label}{colon}" for label in INVOICE))
     document = _read(labels + _columns(686, *INVOICE.values()) + PROSE)
     assert pairs_of(document) == INVOICE
     assert f"Due Date: {INVOICE['Due Date']}" in document.pages[0].text
@@ -129,3 +130,16 @@ def test_addresses_below_their_labels_are_read_column_by_column() -> None:
     lines = _columns(700, "Bill To:", "Ship To:") + _columns(688, "Ann Lee", "The Store")
     document = _read(lines + _columns(676, "1 Hill Road", "2 Lake Road") + PROSE)
     assert pairs_of(document) == {"Bill To": "Ann Lee 1 Hill Road", "Ship To": "The Store 2 Lake Road"}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (("Item", "Price"), ("Chair", "70.00"), ("Table", "90.50")),
+        (("Total", "Less than"), ("Commitment", "1 year")),
+        (("he said that", "Others"), ("1200 people", "3400 people")),
+    ],
+)
+def test_a_table_or_prose_has_no_labels_above_values(lines: tuple[tuple[str, str], ...]) -> None:
+    document = _read(b"".join(_columns(700 - 13 * at, *texts) for at, texts in enumerate(lines)) + PROSE)
+    assert not any(table.is_form(page.text) for page in document.pages for table in page.tables)
