@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pypdfium2.raw as pdfium
@@ -44,14 +44,6 @@ class Note:
     box: Box
 
 
-@dataclass(slots=True)
-class Annotations:
-    """The words that fields show, each at its place, and the notes of a page, in the file's order."""
-
-    words: list[Word] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
-
-
 class Form:
     """The form of a document, which PDFium needs to tell what its fields hold."""
 
@@ -62,23 +54,26 @@ class Form:
             self.handle = pdfium.FPDFDOC_InitFormFillEnvironment(document, ctypes.byref(self._callbacks))
 
 
-def read_annotations(form: Form, page: Any, printed: Sequence[Word]) -> Annotations:
-    """What was put on a loaded PDFium page. `printed`: its own words, among which a field's label may stand."""
-    found = Annotations()
+def read_annotations(form: Form, page: Any, printed: Sequence[Word]) -> tuple[list[Word], list[Note]]:
+    """The words that the fields of a loaded PDFium page show, each at its place, and its notes, in the file's order.
+
+    `printed`: the page's own words, among which a field's label may stand.
+    """
+    found: list[Word | Note] = []
     count = min(pdfium.FPDFPage_GetAnnotCount(page), _MOST_ANNOTATIONS)
     space = Space(page) if count > 0 else None
     for index in range(count):
         annotation = pdfium.FPDFPage_GetAnnot(page, index)
         if annotation and space is not None:
             try:
-                _read(form, annotation, space, printed, found)
+                found += _read(form, annotation, space, printed)
             finally:
                 pdfium.FPDFPage_CloseAnnot(annotation)
-    return found
+    return [each for each in found if isinstance(each, Word)], [each for each in found if isinstance(each, Note)]
 
 
-def _read(form: Form, annotation: Any, space: Space, printed: Sequence[Word], found: Annotations) -> None:
-    """Note what an annotation shows: its words as a field, or what it says as a comment."""
+def _read(form: Form, annotation: Any, space: Space, printed: Sequence[Word]) -> Iterator[Word | Note]:
+    """What an annotation shows: its words as a field, or what it says as a comment."""
     kind = pdfium.FPDFAnnot_GetSubtype(annotation)
     bounds = pdfium.FS_RECTF()
     if kind in _SILENT or pdfium.FPDFAnnot_GetFlags(annotation) & _UNSEEN:
@@ -87,11 +82,11 @@ def _read(form: Form, annotation: Any, space: Space, printed: Sequence[Word], fo
         return
     box = space.rect(bounds.left, bounds.bottom, bounds.right, bounds.top)
     if kind == pdfium.FPDF_ANNOT_WIDGET:
-        found.words += _field_words(form.handle, annotation, box, printed) if form.handle else ()
+        yield from _field_words(form.handle, annotation, box, printed) if form.handle else ()
     elif said := _string(annotation, b"Contents"):
         label = "Note" if kind == pdfium.FPDF_ANNOT_FREETEXT else "Comment"
         author = _string(annotation, b"T")
-        found.notes.append(Note(f"{label} by {author}: {said}" if author else f"{label}: {said}", box))
+        yield Note(f"{label} by {author}: {said}" if author else f"{label}: {said}", box)
 
 
 def place_words(printed: Sequence[Word], filled: Sequence[Word]) -> list[Word]:

@@ -41,12 +41,7 @@ _SMALL = 0.8  # of the height of what it marks: what is lower is set small, as m
 
 def is_value(text: str) -> bool:
     """Whether a cell's text is a number, an amount, a quantity with its unit, a dash or the like."""
-    return bool(_VALUE.match(text)) or is_quantity(text)
-
-
-def is_quantity(text: str) -> bool:
-    """Whether a cell's text is a number with a unit of its own, or a range of two."""
-    return bool(_QUANTITY.fullmatch(text))
+    return bool(_VALUE.match(text) or _QUANTITY.fullmatch(text))
 
 
 def amount_box(cell: Segment) -> Box:

@@ -62,8 +62,7 @@ def _limit(job: dict[str, Any]) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(job["seconds"]), hard))
+    _allow(job["seconds"])
 
 
 def _loaded() -> int:
@@ -74,10 +73,10 @@ def _loaded() -> int:
         return 0
 
 
-def _allow(job: dict[str, Any], pages: int) -> None:
-    """A tenth of a second more for each page that has been read, so that long files may take long."""
+def _allow(seconds: float) -> None:
+    """Have the system end this process once it has used so much processor time."""
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(job["seconds"] + pages / 10), hard))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), hard))
 
 
 def _send(out: BinaryIO, message: dict[str, Any], body: bytes = b"") -> None:
@@ -95,7 +94,7 @@ def _read(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
         _send(out, message, message.pop("data", b""))
         if "page" in message:
             pages += 1
-            _allow(job, pages)
+            _allow(job["seconds"] + pages / 10)  # long files may take long
     _send(out, {"done": pages})
 
 
@@ -112,9 +111,8 @@ def read_messages(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def page_message(page: ComposedPage) -> dict[str, Any]:
     """A page as plain values, with where its chunks are."""
-    values = {name: getattr(page, name) for name in page.__slots__}
-    cuts = [[cut.start, cut.end, cut.table, cut.headers] for cut in cut_page(page)]
-    return {"page": values | {"tables": dump_tables(page.tables), "cuts": cuts}}
+    page.cuts = [(cut.start, cut.end, cut.table, cut.headers) for cut in cut_page(page)]
+    return {"page": {name: getattr(page, name) for name in page.__slots__} | {"tables": dump_tables(page.tables)}}
 
 
 def _recognise(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
@@ -125,20 +123,14 @@ def _recognise(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
 
     def send(message: dict[str, Any]) -> None:
         _send(out, message)
-        _allow_from_now(job)
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        _allow(used.ru_utime + used.ru_stime + job["seconds"] + 1)
 
     pages = 0
     for page in recognise(data, job, send):
         _send(out, page_message(page))
         pages += 1
     _send(out, {"done": pages})
-
-
-def _allow_from_now(job: dict[str, Any]) -> None:
-    """The job's seconds again, beyond what is used already."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime + int(job["seconds"])) + 1, hard))
 
 
 def _render(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
@@ -159,12 +151,13 @@ def _render(data: bytes, job: dict[str, Any], out: BinaryIO) -> None:
     if job["highlights"] or job["strong"]:
         layer = Image.new("RGBA", picture.size, (0, 0, 0, 0))
         draw = ImageDraw.Draw(layer)
-        for left, top, right, bottom in job["highlights"]:
-            box = [left * scale - 1, top * scale - 1, right * scale + 1, bottom * scale + 1]
-            draw.rectangle(box, fill=(255, 196, 0, 96), outline=(214, 140, 0, 200))
-        for left, top, right, bottom in job["strong"]:
-            box = [left * scale - 1, top * scale - 1, right * scale + 1, bottom * scale + 1]
-            draw.rectangle(box, fill=(255, 150, 0, 130), outline=(176, 84, 0, 255), width=max(2, round(scale)))
+        for name, fill, outline, line in (
+            ("highlights", (255, 196, 0, 96), (214, 140, 0, 200), 1),
+            ("strong", (255, 150, 0, 130), (176, 84, 0, 255), max(2, round(scale))),
+        ):
+            for left, top, right, bottom in job[name]:
+                box = [left * scale - 1, top * scale - 1, right * scale + 1, bottom * scale + 1]
+                draw.rectangle(box, fill=fill, outline=outline, width=line)
         picture = Image.alpha_composite(picture, layer)
     buffer = io.BytesIO()
     picture.convert("RGB").save(buffer, "PNG", dpi=(72 * scale, 72 * scale))  # so it tells how long a point is

@@ -14,10 +14,10 @@ from crag.core.tables import Row as TableRow
 from crag.ingest.cells import Rules
 from crag.ingest.direction import mirror_page
 from crag.ingest.forms import find_forms, find_stacked, form_subject
-from crag.ingest.grids import PlacedTable, RuledGrid, ruled_tables
+from crag.ingest.grids import RuledGrid, ruled_tables
 from crag.ingest.layout import Frame, Row, frames, read_order
 from crag.ingest.margins import drop_line_numbers
-from crag.ingest.objects import Box, around
+from crag.ingest.objects import NOWHERE, Box, around
 from crag.ingest.sections import ComposedPage
 from crag.ingest.table_units import Carried
 from crag.ingest.tables import LaidTable, Piece, find_tables
@@ -69,7 +69,7 @@ class LaidPage:
     number: int
     page: PageWords
     parts: list[tuple[Frame, list[list[Row]]]]
-    grids: list[PlacedTable]
+    grids: list[LaidTable]
 
 
 def compose_pages(
@@ -171,7 +171,7 @@ def compose(
             items: list[Row | LaidTable] = []
             for placed in _before(pending, kept) if frame.turn == 0 else []:
                 above = [row for row in kept if row.box.top < placed.box.top]
-                items += [*find_tables(above, level, carried.columns), placed.table]
+                items += [*find_tables(above, level, carried.columns), placed]
                 kept = kept[len(above) :]
                 pending.remove(placed)
             items += find_tables(kept, level, carried.columns)
@@ -182,8 +182,8 @@ def compose(
             out.subject = form_subject(laid.grids, _FORM_TOP * page.height)
             out.largest = [(row.text[:_LARGEST_CHARS].replace("\u00ad", ""), round(row.size, 1)) for row in kept]
     upright = Frame(0, page.width, page.height, [], page.mirrored)
-    carried.tell([placed.table for placed in pending])
-    writer.block(upright, [placed.table for placed in pending], body)
+    carried.tell(pending)
+    writer.block(upright, pending, body)
     out.text = "".join(writer.parts).rstrip().replace("\u00ad", "-")
     letters = len("".join(out.text.split()))
     out.scanned = page.garbled or (letters < _SCANNED_CHARS and page.image_share > _SCANNED_SHARE)
@@ -192,7 +192,7 @@ def compose(
     return out
 
 
-def _before(grids: list[PlacedTable], rows: list[Row]) -> list[PlacedTable]:
+def _before(grids: list[LaidTable], rows: list[Row]) -> list[LaidTable]:
     """The ruled tables that stand above some row of a block, in its width."""
     if not rows:
         return []
@@ -208,11 +208,11 @@ class _Writer:
         self.parts: list[str] = []
         self.length = 0
 
-    def block(self, frame: Frame, items: list[Row | LaidTable], body: float) -> None:
+    def block(self, frame: Frame, items: Sequence[Row | LaidTable], body: float) -> None:
         """One block: paragraphs are parted by a line break, lines within one by a space."""
         self._break()
         rows = [item for item in items if isinstance(item, Row)]
-        whole = around([row.box for row in rows]) if rows else Box(0.0, 0.0, 0.0, 0.0)
+        whole = around([row.box for row in rows]) if rows else NOWHERE
         heads = _headings(items, body, whole.width)
         wide = _wide_gap(rows, whole)
         previous: Row | None = None

@@ -10,7 +10,6 @@ from itertools import groupby
 from crag.ingest.objects import Box
 from crag.ingest.words import PageWords, Word, is_right_to_left
 
-_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _STOPS = re.compile(r"([.,:;!?]+)([^\W_].*)")
 """Marks before a word that stand behind it: a line's end is on its left."""
 

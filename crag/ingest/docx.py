@@ -14,6 +14,13 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
+import mammoth
+from docx.opc.part import PartFactory
+from docx.oxml.parser import parse_xml
+from docx.package import Package
+from docx.parts.document import DocumentPart
+from lxml import etree
+
 from crag.ingest.files import FileError, check_container, translate_errors
 from crag.ingest.html import read_html_blocks
 from crag.ingest.numbering import Numbering, W, value
@@ -42,10 +49,6 @@ _RELATED = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
     """The document in parts of a few thousand characters. Raises FileError."""
-    from docx.opc.part import PartFactory
-    from docx.package import Package
-    from docx.parts.document import DocumentPart
-
     _, notes = check_container(data, job)
     for kind in _MACROS:
         PartFactory.part_type_for[kind] = DocumentPart
@@ -74,16 +77,11 @@ def _inside(rels: Iterable[Any]) -> Iterator[Any]:
 
 def _root(part: Any) -> Any:
     """A part as a tree; no entity in it is expanded and nothing is fetched for it."""
-    from docx.oxml.parser import parse_xml
-
     return part.element if hasattr(part, "element") else parse_xml(part.blob)
 
 
 def _to_html(parts: Mapping[str, Any]) -> str:
     """A document of these parts alone as HTML."""
-    import mammoth
-    from lxml import etree
-
     rels = "".join(
         f'<Relationship Id="{name}" Type="{_RELATED}/{name}" Target="{name}.xml"/>'
         for name in parts
@@ -176,8 +174,6 @@ class _Document:
 
     def clean(self, root: Any) -> None:
         """Take out what nobody sees, and write as text what is none for mammoth: boxes, formulas and numbers."""
-        from lxml import etree
-
         etree.strip_elements(root, etree.Entity, with_tail=False)
         for gone in list(root.iter(f"{W}del", f"{W}moveFrom")):
             above = gone.getparent()

@@ -100,43 +100,37 @@ _HEADER = re.compile(rb"(?:From [^\n]*+\n)?((?:[!-9;-~]{1,60}+:[^\n]*+\n(?:[ \t]
 """The header of an e-mail: fields, some of which go on in lines that are indented."""
 _SENT = re.compile(rb"^(?:from|sender|date|subject):", re.IGNORECASE | re.MULTILINE)
 _CARRIED = re.compile(rb"^(?:received|message-id|mime-version|return-path):", re.IGNORECASE | re.MULTILINE)
-_FOREIGN: Sequence[tuple[int, bytes, str]] = (
-    (0, b"PK", "a ZIP archive"),
-    (0, b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
-    (0, b"Rar!", "a RAR archive"),
-    (0, b"\x1f\x8b", "a gzip archive"),
-    (0, b"BZh", "a bzip2 archive"),
-    (0, b"\xfd7zXZ", "an xz archive"),
-    (0, b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
+_FOREIGN: Mapping[str, Sequence[bytes]] = {
+    "a ZIP archive": [b"PK"],
+    "a 7-Zip archive": [b"7z\xbc\xaf\x27\x1c"],
+    "a RAR archive": [b"Rar!"],
+    "a gzip archive": [b"\x1f\x8b"],
+    "a bzip2 archive": [b"BZh"],
+    "an xz archive": [b"\xfd7zXZ"],
+    "a Zstandard archive": [b"\x28\xb5\x2f\xfd"],
+    "a program": [b"MZ", b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\0asm"],
+    "an SQLite database": [b"SQLite format 3"],
+    "a GIF image": [b"GIF8"],
+    "an icon": [b"\0\0\1\0"],
+    "a Photoshop image": [b"8BPS"],
+    "a video": [b"\x1a\x45\xdf\xa3"],
+    "a sound": [b"ID3", b"OggS", b"fLaC"],
+    "an Office file older than 2007": [b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"],
+    "a Parquet file": [b"PAR1"],
+    "an HDF file": [b"\x89HDF"],
+    "a font": [b"wOF", b"OTTO", b"\0\1\0\0"],
+}
+"""How files begin that are not read, by what they are."""
+_WITHIN = (
     (257, b"ustar", "a tar archive"),
-    (0, b"MZ", "a program"),
-    (0, b"\x7fELF", "a program"),
-    (0, b"\xcf\xfa\xed\xfe", "a program"),
-    (0, b"\xca\xfe\xba\xbe", "a program"),
-    (0, b"\0asm", "a program"),
-    (0, b"SQLite format 3", "an SQLite database"),
-    (0, b"GIF8", "a GIF image"),
-    (0, b"\0\0\1\0", "an icon"),
-    (0, b"8BPS", "a Photoshop image"),
     (4, b"ftyphei", "a HEIC image"),
     (4, b"ftypmif1", "a HEIC image"),
     (4, b"ftypavif", "an AVIF image"),
     (4, b"ftyp", "a video"),
-    (0, b"\x1a\x45\xdf\xa3", "a video"),
     (8, b"AVI ", "a video"),
     (8, b"WAVE", "a sound"),
-    (0, b"ID3", "a sound"),
-    (0, b"OggS", "a sound"),
-    (0, b"fLaC", "a sound"),
-    (0, b"%!PS", "a PostScript file"),
-    (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Office file older than 2007"),
-    (0, b"PAR1", "a Parquet file"),
-    (0, b"\x89HDF", "an HDF file"),
-    (0, b"wOF", "a font"),
-    (0, b"OTTO", "a font"),
-    (0, b"\0\1\0\0", "a font"),
 )
-"""Where which bytes stand in files that are not read, and what these are."""
+"""The same of those that say it further on, and where."""
 _MARKS = {b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"}
 _UNTEXTED = bytes(each for each in range(32) if each not in b"\t\n\v\f\r\x1b")
 
@@ -171,7 +165,8 @@ def media_of(data: bytes, name: str) -> Media | None:
 
 def foreign_kind(data: bytes) -> str:
     """What bytes are that are not read, as a person calls it; empty where that is not known."""
-    known = next((said for at, mark, said in _FOREIGN if data.startswith(mark, at)), "")
+    known = next((said for said, marks in _FOREIGN.items() if data.startswith(tuple(marks))), "")
+    known = known or next((said for at, mark, said in _WITHIN if data.startswith(mark, at)), "")
     return known or _foreign_text(data[:_LOOKED_AT])
 
 

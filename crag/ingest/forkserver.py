@@ -21,15 +21,11 @@ from crag.ingest import child
 from crag.ingest.children import RECOGNITION, STARTED, STATUS
 
 _FILES = 3
-_PDF = "pypdfium2", "pypdfium2.raw", "crag.ingest.compose", "crag.ingest.page_breaks", "crag.ingest.visibility"
 _IMPORTED = {
-    "crag.ingest.pdf": (*_PDF, "PIL.Image", "PIL.ImageDraw"),
-    "crag.ingest.pictures": (*_PDF, "PIL.Image", "PIL.ImageDraw", "PIL.ImageOps"),
-    "crag.ingest.docx": ("docx.package", "docx.parts.document"),
-    "crag.ingest.pptx": ("pptx.package", "pptx.shapes.group"),
-    "crag.ingest.sheets": ("openpyxl",),
+    "crag.ingest.pdf": ("crag.ingest.pictures", "PIL.ImageDraw"),
+    "crag.ingest.pictures": ("PIL.ImageDraw",),
     "crag.ingest.html": ("lxml.etree", "lxml.html", "trafilatura"),
-    RECOGNITION: (*_PDF, "cv2", "onnxruntime", "rapidocr"),
+    RECOGNITION: ("cv2", "onnxruntime", "rapidocr"),
 }
 """What a reader imports once it reads. What is not named here its children import each by themselves."""
 _IDLE_SECONDS = 300.0

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 from crag.core.tables import BESIDE
 from crag.ingest.cells import is_value
-from crag.ingest.grids import PlacedTable
 from crag.ingest.layout import Row, Segment, read_rows, segment_of
 from crag.ingest.objects import around
 from crag.ingest.tables import LaidTable, Piece
@@ -54,7 +53,7 @@ class _Pair:
     cells: int = 0
 
 
-def find_forms(page: PageWords) -> list[PlacedTable]:
+def find_forms(page: PageWords) -> list[LaidTable]:
     """The forms of a page, top to bottom. Their words are taken out of `page.words`."""
     words = [word for word in page.words if word.turn == 0]
     if sum(word.text.endswith(":") for word in words) < _LEAST_PAIRS:
@@ -63,34 +62,32 @@ def find_forms(page: PageWords) -> list[PlacedTable]:
     edges = _label_edges(rows)
     if not edges:
         return []
-    found: list[PlacedTable] = []
-    used: set[int] = set()
-    for run in _runs([_part(row, edges) for row in rows], edges):
-        pairs = _read_pairs(run, edges)
-        if not _is_form(pairs, run):
-            continue
-        segments = [each for pair in pairs for each in (*pair.label, *pair.value)]
-        used.update(id(word) for each in segments for word in each.words)
-        found.append(PlacedTable(around([each.box for each in segments]), _as_table(pairs)))
-    page.words = [word for word in page.words if id(word) not in used]
-    return found
+    runs = _runs([_part(row, edges) for row in rows], edges)
+    return _take(page, [pairs for run in runs if _is_form(pairs := _read_pairs(run, edges), run)])
 
 
-def find_stacked(page: PageWords) -> list[PlacedTable]:
+def find_stacked(page: PageWords) -> list[LaidTable]:
     """Lines of labels with their values below, top to bottom. Their words are taken out of `page.words`."""
     rows = read_rows([word for word in page.words if word.turn == 0], _MOST_SEGMENTS)
-    found: list[PlacedTable] = []
+    found: list[list[_Pair]] = []
     used: set[int] = set()
     for place, row in enumerate(rows):
-        if any(id(word) in used for segment in row.segments for word in segment.words):
+        if any(id(segment) in used for segment in row.segments):
             continue
-        pairs = _labelled_pairs(row, rows[place + 1 : place + 1 + 2 * _MOST_BELOW]) or _captioned_pairs(rows, place)
-        if pairs:
-            segments = [each for pair in pairs for each in (*pair.label, *pair.value)]
-            used.update(id(word) for each in segments for word in each.words)
-            found.append(PlacedTable(around([each.box for each in segments]), _as_table(pairs)))
+        below = rows[place + 1 : place + 1 + 2 * _MOST_BELOW]
+        if pairs := _labelled_pairs(row, below) or _captioned_pairs(rows, place):
+            found.append(pairs)
+            used.update(id(segment) for pair in pairs for segment in pair.value)
+    return _take(page, found)
+
+
+def _take(page: PageWords, forms: Sequence[Sequence[_Pair]]) -> list[LaidTable]:
+    """The forms as tables. Their words are taken out of the page."""
+    tables = list(map(_as_table, forms))
+    pieces = [piece for table in tables for line in table.lines for piece in line]
+    used = {id(word) for piece in pieces if piece.segment for word in piece.segment.words}
     page.words = [word for word in page.words if id(word) not in used]
-    return found
+    return tables
 
 
 def _labelled_pairs(row: Row, below: Sequence[Row]) -> list[_Pair]:
@@ -146,10 +143,10 @@ def _captioned_pairs(rows: Sequence[Row], place: int) -> list[_Pair]:
     around_ += [(rows[place + 2], under)] if place + 2 < len(rows) else []
     for other, near in around_:
         close = abs(other.box.top - near.box.top) <= _UNDER * near.height
-        if close and sum(any(_overlap(one, each) for each in row.segments) for one in other.segments) > 1:
+        if close and sum(any(one.box.shared(each.box) > 0 for each in row.segments) for one in other.segments) > 1:
             return []
     pairs = [
-        _Pair([each._replace(text=f"{each.text}:")], [one for one in under.segments if _overlap(one, each)])
+        _Pair([each._replace(text=f"{each.text}:")], [one for one in under.segments if one.box.shared(each.box) > 0])
         for each in row.segments
     ]
     paired = [segment for pair in pairs for segment in pair.value]
@@ -162,20 +159,15 @@ def _is_numbered(text: str) -> bool:
     return sum(map(str.isdigit, text)) > 1
 
 
-def _overlap(one: Segment, other: Segment) -> bool:
-    """Whether two segments share a part of the page's width."""
-    return one.box.left < other.box.right and other.box.left < one.box.right
-
-
-def form_subject(placed: Sequence[PlacedTable], top: float) -> str:
+def form_subject(tables: Sequence[LaidTable], top: float) -> str:
     """What the first values of a page's first form say, if it begins above `top`: the place and number of a report.
 
     Not of one with its values below its labels: it may say anything, to whom a bill is sent for one.
     """
-    first = next((each for each in placed if each.table.form and _is_beside(each.table.lines[0])), None)
+    first = next((each for each in tables if each.form and _is_beside(each.lines[0])), None)
     if first is None or first.box.top > top:
         return ""
-    values = (" ".join(piece.text for piece in line if piece.column is not None) for line in first.table.lines)
+    values = (" ".join(piece.text for piece in line if piece.column is not None) for line in first.lines)
     said = [value for value in values if _LEAST_SAID <= len(value) <= _MOST_SAID and any(map(str.isalnum, value))]
     return ", ".join(said[:_SAID])
 
@@ -342,4 +334,5 @@ def _as_table(pairs: Sequence[_Pair]) -> LaidTable:
                 line.append(Piece(": " if bare else " "))
             line.append(Piece(segment.text, segment, None if number < len(pair.label) else BESIDE))
         lines.append(line)
-    return LaidTable("", lines, form=True)
+    segments = [each for pair in pairs for each in (*pair.label, *pair.value)]
+    return LaidTable("", lines, box=around([each.box for each in segments]), form=True)

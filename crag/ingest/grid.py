@@ -281,6 +281,11 @@ def _names_columns(line: _Line, below: Sequence[_Line]) -> bool:
     places = {column for each in below for column in each.at} - {0}
     texts = [cell.text for cell in cells]
     full = len(places) > 1 and places <= set(line.at) and len(set(texts)) == len(texts)
+    values = {
+        (column, cell.text) for each in below if _key(each.cells) != _key(cells) for column, cell in each.at.items()
+    }
+    if any((column, name.text) in values for column, name in line.at.items() if column):
+        return False  # what names a column does not stand below as its value
     return full and not any(map(_MEASURED.fullmatch, texts)) and sum(map(len, texts)) <= _MOST_NAME * len(texts)
 
 

@@ -40,14 +40,6 @@ _AMOUNTS = 0.4  # of the cells, not counting the first of each row; a lone "$" i
 _LEAST_HELD = 0.9  # of the words within the frame, that stand in a cell
 
 
-@dataclass(slots=True)
-class PlacedTable:
-    """A ruled table and where it stands on the page."""
-
-    box: Box
-    table: LaidTable
-
-
 @dataclass(frozen=True, slots=True)
 class RuledGrid:
     """What a ruled table says, and the left edges of its columns: one that goes on over pages has the same."""
@@ -56,7 +48,7 @@ class RuledGrid:
     lefts: tuple[float, ...]
 
 
-def ruled_tables(page: PageWords, last: RuledGrid | None = None) -> tuple[list[PlacedTable], RuledGrid | None]:
+def ruled_tables(page: PageWords, last: RuledGrid | None = None) -> tuple[list[LaidTable], RuledGrid | None]:
     """The ruled tables of a page, top to bottom, and the grid of the last. Their words are taken out of `page.words`.
 
     `last`: the grid that ended the page before. The first table of this one goes on with it, if it has its columns.
@@ -69,7 +61,7 @@ def ruled_tables(page: PageWords, last: RuledGrid | None = None) -> tuple[list[P
     edges = merge_edges([*page.edges, *_closing(page)], _SNAP, _SNAP, _SNAP, _SNAP)
     cells = intersections_to_cells(edges_to_intersections(edges, _SNAP, _SNAP))
     groups = [[Box(*cell) for cell in group] for group in cells_to_tables(cells) if len(group) >= _LEAST_CELLS]
-    found: list[PlacedTable] = []
+    found: list[LaidTable] = []
     for group in sorted(groups, key=lambda group: (group[0].top, group[0].left)):
         placed, grid, used = _placed(group, page.words, last)
         if placed is not None:
@@ -131,7 +123,7 @@ def _closing(page: PageWords) -> list[dict[str, Any]]:
 
 def _placed(
     cells: Sequence[Box], words: Sequence[Word], last: RuledGrid | None
-) -> tuple[PlacedTable | None, RuledGrid | None, set[int]]:
+) -> tuple[LaidTable | None, RuledGrid | None, set[int]]:
     """The table that these cells frame, its grid, and the ids of its words; None where they frame something else."""
     frame = around(cells)
     inside = sorted([w for w in words if w.turn == 0 and _in(w, frame)], key=lambda word: word.box.y)
@@ -161,7 +153,7 @@ def _placed(
     named = sum(map(bool, table.header)) > 1
     if not named and amounts > _AMOUNTS * sum(len(row) - 1 for row in filled if row):
         return None, None, set()  # shaded amounts, whose header stands above: they are read by their places
-    return PlacedTable(frame, _lay_table(table)), RuledGrid(table, tuple(lefts)), used
+    return _lay_table(table, frame), RuledGrid(table, tuple(lefts)), used
 
 
 def _are_alike(one: Sequence[float], other: Sequence[float]) -> bool:
@@ -201,7 +193,7 @@ def _grid_cells(rows: Sequence[Sequence[_Cells]], lefts: Sequence[float]) -> Ite
                 )
 
 
-def _lay_table(table: GridTable) -> LaidTable:
+def _lay_table(table: GridTable, box: Box) -> LaidTable:
     """What a grid says as lines of pieces, each with its place on the page."""
     laid = LaidTable(
         " | ".join(filter(None, table.header))[:_MOST_HEADER],
@@ -209,6 +201,7 @@ def _lay_table(table: GridTable) -> LaidTable:
         names=[name[-_MOST_NAME:] for name in table.header],
         captions=[cell.text for cell in table.captions],
         unit=table.unit,
+        box=box,
     )
     for cell in table.captions:
         laid.lines.append(list(_pieces(cell)))

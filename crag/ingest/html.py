@@ -15,6 +15,7 @@ from typing import Any
 
 from crag.ingest.files import FileError, translate_errors
 from crag.ingest.grid import MOST_COLUMNS, GridCell, cells_of_rows, place_cells
+from crag.ingest.properties import day
 from crag.ingest.raised import write_lowered, write_raised
 from crag.ingest.sections import Block, ComposedPage, fill_pages, messages, squeeze, write_table
 from crag.text.encodings import decode_text
@@ -69,7 +70,6 @@ _DATES = (
     *("article:published_time", "og:published_time", "datepublished", "date", "dc.date", "dc.date.issued"),
     *("dcterms.date", "dcterms.issued", "publish-date", "pubdate", "citation_publication_date"),
 )
-_DAY = re.compile(r"[12]\d{3}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?(?![\d-])")
 
 
 def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
@@ -117,13 +117,7 @@ def find_date(root: Any) -> str:
     """The publication date that the page states, as exact as it does; empty if it states none."""
     stated = find_meta(root)
     values = [*map(stated.get, _DATES), *(each.get("datetime") for each in root.iter("time"))]
-    return next(filter(None, map(iso_date, filter(None, values))), "")
-
-
-def iso_date(text: str) -> str:
-    """The ISO date, month or year at the start of a text; empty if there is none."""
-    found = _DAY.match(text.strip())
-    return found.group() if found else ""
+    return next(filter(None, map(day, filter(None, values))), "")
 
 
 def find_meta(root: Any) -> dict[str, str]:

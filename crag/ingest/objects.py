@@ -6,7 +6,7 @@ import ctypes
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise, repeat
+from itertools import chain, pairwise, repeat
 from typing import Any, NamedTuple
 
 import pypdfium2.raw as pdfium
@@ -53,6 +53,7 @@ class Box(NamedTuple):
         return self
 
 
+NOWHERE = Box(0.0, 0.0, 0.0, 0.0)
 Matrix = tuple[float, ...]
 """The six numbers of a PDF's matrix."""
 
@@ -135,13 +136,7 @@ class Space:
         if bottom > top:
             bottom, top = top, bottom
         x0, y0, x1, y1 = self.box
-        if self.rotation == 0:
-            return Box(left - x0, y1 - top, right - x0, y1 - bottom)
-        if self.rotation == 1:
-            return Box(bottom - y0, left - x0, top - y0, right - x0)
-        if self.rotation == 2:
-            return Box(x1 - right, bottom - y0, x1 - left, top - y0)
-        return Box(y1 - top, x1 - right, y1 - bottom, x1 - left)
+        return Box(left - x0, y1 - top, right - x0, y1 - bottom).turned(self.rotation, x1 - x0, y1 - y0)
 
 
 def read_string(call: Any, *arguments: Any, most: int = _LONGEST) -> str:
@@ -338,10 +333,7 @@ def _times(one: Matrix, other: Matrix) -> Matrix:
 def _move_box(bounds: Any, matrix: Matrix) -> Box:
     a, b, c, d, e, f = matrix
     corners = [(x * a + y * c + e, x * b + y * d + f) for x in (bounds[0], bounds[2]) for y in (bounds[1], bounds[3])]
-    across, up = [x for x, _ in corners], [y for _, y in corners]
-    if not all(map(math.isfinite, (*across, *up))):
-        return Box(0.0, 0.0, 0.0, 0.0)
-    return Box(min(across), min(up), max(across), max(up))
+    return _around(corners) if all(map(math.isfinite, chain(*corners))) else NOWHERE
 
 
 def _around(ring: Ring) -> Box:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from crag.ingest.sections import ComposedPage
+from crag.ingest.sections import ComposedPage, Line
 from crag.text.sentences import sentences
 
 _ENDED = re.compile(r"[.!?:;。！？؟।…][\"'”’»)\]]*+\s*+$")
@@ -61,27 +61,16 @@ def _move(before: ComposedPage, page: ComposedPage, end: int) -> None:
     start = len(before.text) + (0 if divided else 1)
     before.text += ("" if divided else " ") + page.text[:end]
     cut = len(page.text) - len(page.text[end:].lstrip())
-    kept: list[tuple[int, int, float, float, float, float, float, int]] = []
-    for first, last, left, top, right, bottom, confidence, number in page.lines:
-        width = (right - left) / max(1, last - first)
-        if first < end:
-            stop = min(last, end)
-            moved = (first + start, stop + start, left, top, round(left + width * (stop - first), 2), bottom)
-            before.lines.append((*moved, confidence, number))
-        if last > cut:
-            begin = max(first, cut)
-            kept.append(
-                (
-                    begin - cut,
-                    last - cut,
-                    round(left + width * (begin - first), 2),
-                    top,
-                    right,
-                    bottom,
-                    confidence,
-                    number,
-                )
-            )
-    page.lines, page.text = kept, page.text[cut:]
+    before.lines += [_part(line, line[0], min(line[1], end), start) for line in page.lines if line[0] < end]
+    page.lines = [_part(line, max(line[0], cut), line[1], -cut) for line in page.lines if line[1] > cut]
+    page.text = page.text[cut:]
     page.headings = [(at - cut, heading) for at, heading in page.headings]
     page.tables = [table.moved(-cut) for table in page.tables]
+
+
+def _part(line: Line, first: int, last: int, by: int) -> Line:
+    """The characters [first, last) of a line, moved `by` characters, its box cut in proportion."""
+    start, end, left, top, right, bottom, confidence, number = line
+    width = (right - left) / max(1, end - start)
+    at, to = (round(left + width * (place - start), 2) for place in (first, last))
+    return first + by, last + by, at, top, to, bottom, confidence, number

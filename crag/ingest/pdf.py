@@ -6,8 +6,17 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import pypdfium2.raw as pdfium
+
+from crag.ingest.annotations import Form, Note, place_words, read_annotations, write_notes
+from crag.ingest.compose import compose_pages
 from crag.ingest.files import FileError
+from crag.ingest.objects import read_string
+from crag.ingest.page_breaks import join_sentences
 from crag.ingest.sections import ComposedPage
+from crag.ingest.table_units import Carried
+from crag.ingest.visibility import read_page
+from crag.ingest.words import PageWords
 
 _LONGEST_TEXT, _LONGEST_LABEL = 4096, 64
 """Bytes."""
@@ -17,8 +26,6 @@ _DATE = re.compile(r"(?:D:)?\s*(\d{4})-?(\d\d)-?(\d\d)")
 
 def opened(data: bytes) -> Any:
     """A PDFium document. The empty password opens what only its owner locked."""
-    import pypdfium2.raw as pdfium
-
     pdfium.FPDF_InitLibrary()
     document = pdfium.FPDF_LoadMemDocument64(data, len(data), None)
     if not document:
@@ -30,13 +37,6 @@ def opened(data: bytes) -> Any:
 
 def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
     """Its pages with their words, tables and places. Raises FileError."""
-    import pypdfium2.raw as pdfium
-
-    from crag.ingest.annotations import Note, write_notes
-    from crag.ingest.compose import compose_pages
-    from crag.ingest.page_breaks import join_sentences
-    from crag.ingest.table_units import Carried
-
     document = opened(data)
     pages = pdfium.FPDF_GetPageCount(document)
     if pages < 1:
@@ -61,12 +61,6 @@ def _read_pages(document: Any, pages: int, notes: dict[int, Any]) -> Iterator[tu
 
     What is noted on a page goes into `notes` by its number.
     """
-    import pypdfium2.raw as pdfium
-
-    from crag.ingest.annotations import Form, place_words, read_annotations
-    from crag.ingest.visibility import read_page
-    from crag.ingest.words import PageWords
-
     form = Form(document)
     for number in range(1, pages + 1):
         page = pdfium.FPDF_LoadPage(document, number - 1)
@@ -74,8 +68,8 @@ def _read_pages(document: Any, pages: int, notes: dict[int, Any]) -> Iterator[tu
         if page:
             try:
                 words = read_page(page)
-                added = read_annotations(form, page, words.words)
-                words.words, notes[number] = place_words(words.words, added.words), added.notes
+                filled, notes[number] = read_annotations(form, page, words.words)
+                words.words = place_words(words.words, filled)
             except ValueError:
                 words.failed = True
             finally:
@@ -85,10 +79,6 @@ def _read_pages(document: Any, pages: int, notes: dict[int, Any]) -> Iterator[tu
 
 def _read_label(document: Any, number: int) -> str:
     """The number of a page as it is printed, where the file says it."""
-    import pypdfium2.raw as pdfium
-
-    from crag.ingest.objects import read_string
-
     return read_string(pdfium.FPDF_GetPageLabel, document, number - 1, most=_LONGEST_LABEL)
 
 
@@ -102,8 +92,4 @@ def _properties(document: Any) -> dict[str, str]:
 
 
 def _metadata(document: Any, name: str) -> str:
-    import pypdfium2.raw as pdfium
-
-    from crag.ingest.objects import read_string
-
     return read_string(pdfium.FPDF_GetMetaText, document, name.encode("ascii"), most=_LONGEST_TEXT)

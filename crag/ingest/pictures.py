@@ -9,6 +9,7 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
+import pypdfium2 as pdfium
 from PIL import Image, ImageOps
 
 from crag.ingest.files import FileError
@@ -65,10 +66,7 @@ class _Drawn:
     """A PDF's pages."""
 
     def __init__(self, data: bytes) -> None:
-        import pypdfium2 as pdfium
-
         self._document = pdfium.PdfDocument(opened(data))
-        self._error = pdfium.PdfiumError
 
     @property
     def count(self) -> int:
@@ -89,7 +87,7 @@ class _Drawn:
     def _page(self, number: int) -> Any:
         try:
             return self._document[number - 1]
-        except self._error as error:
+        except pdfium.PdfiumError as error:
             raise FileError("damaged", f"page {number} can't be loaded") from error
 
 

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 
+from pptx.package import Package
+from pptx.shapes.group import GroupShape
+
 from crag.ingest.files import check_container, translate_errors
 from crag.ingest.grid import GridCell, cells_of_rows
 from crag.ingest.properties import office_properties
@@ -17,8 +20,6 @@ _HIDDEN = ("1", "true")
 
 def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
     """A page a slide that is shown, and one for its notes. Raises FileError."""
-    from pptx.package import Package
-
     names, notes = check_container(data, job)
     with translate_errors():
         package = Package.open(BytesIO(data))
@@ -64,8 +65,6 @@ def _shapes(shapes: Any, size: tuple[int, int], page: ComposedPage, title: Any) 
 
 
 def _shape(shape: Any, size: tuple[int, int], page: ComposedPage) -> Iterator[Block]:
-    from pptx.shapes.group import GroupShape
-
     if isinstance(shape, GroupShape):
         # Within a group, places are the group's own: only the whole group can lie beside the slide.
         yield from _shapes(shape.shapes, (0, 0), page, None)

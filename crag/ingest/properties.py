@@ -29,7 +29,7 @@ NAMES: Mapping[str, str] = {
     "publisher": "publisher",
 }
 """A property by the name of the element that says it, without its namespace."""
-_DAY = re.compile(r"[12]\d{3}(?:-\d\d(?:-\d\d)?)?(?!\d)")
+_DAY = re.compile(r"[12]\d{3}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)?(?![\d-])")
 _PAGES = re.compile(rb"<(?:\w+:)?Pages>([1-9]\d{0,5})<")
 
 

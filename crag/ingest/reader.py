@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from crag.core.config import AppConfig
 from crag.core.errors import (
@@ -26,28 +28,29 @@ from crag.ingest import scans
 from crag.ingest.files import NAMES, READERS, foreign_kind, is_locked_office, media_of, safe_name
 from crag.ingest.sandbox import run_child
 from crag.ingest.scans import format_pages
+from crag.ingest.sections import ComposedPage
 from crag.ingest.titles import LONGEST_TITLE, document_title
+from crag.text.formats import count
 
 _LEFT_OUT: Mapping[str, tuple[str, str]] = {
-    "deleted": ("1 word that its tracked changes delete", "{:,} words that its tracked changes delete"),
-    "comments": ("1 comment", "{:,} comments"),
-    "remarks": ("1 comment in its source", "{:,} comments in its source"),
-    "hidden slides": ("1 hidden slide", "{:,} hidden slides"),
-    "hidden sheets": ("1 hidden sheet", "{:,} hidden sheets"),
-    "hidden rows": ("1 hidden row", "{:,} hidden rows"),
-    "hidden columns": ("1 hidden column", "{:,} hidden columns"),
-    "pictures": ("1 picture in its text", "{:,} pictures in its text"),
-    "objects": ("1 embedded object", "{:,} embedded objects"),
+    "deleted": ("word", " that its tracked changes delete"),
+    "comments": ("comment", ""),
+    "remarks": ("comment", " in its source"),
+    "hidden slides": ("hidden slide", ""),
+    "hidden sheets": ("hidden sheet", ""),
+    "hidden rows": ("hidden row", ""),
+    "hidden columns": ("hidden column", ""),
+    "pictures": ("picture", " in its text"),
+    "objects": ("embedded object", ""),
 }
 
 
 def remarks(notes: Mapping[str, Any]) -> Iterator[str]:
     """A sentence for each thing that the reader noted; what it noted as 0 is nothing. Raises ValueError, TypeError."""
-    for what, (one, several) in _LEFT_OUT.items():
-        count = int(notes.get(what, 0))
-        if count > 0:
-            was = "it was" if count == 1 else "they were"
-            yield f"It holds {one if count == 1 else several.format(count)}: {was} left out."
+    for what, (noun, rest) in _LEFT_OUT.items():
+        number = int(notes.get(what, 0))
+        if number > 0:
+            yield f"It holds {count(number, noun)}{rest}: {'it was' if number == 1 else 'they were'} left out."
     if unread := [str(each)[:_MOST_NAME] for each in notes.get("unread", ())]:
         more = f" and {len(unread) - _MOST_PLACES} more" if len(unread) > _MOST_PLACES else ""
         yield f"Of what is attached, this is not read: {', '.join(unread[:_MOST_PLACES])}{more}."
@@ -55,8 +58,8 @@ def remarks(notes: Mapping[str, Any]) -> Iterator[str]:
         yield "It holds macros: they are not run and not read."
     if notes.get("deep"):
         yield "Some of it is nested too deeply to be read."
-    for sheet, count in notes.get("formulas", ()):
-        formulas = "1 formula" if int(count) == 1 else f"{int(count):,} formulas"
+    for sheet, number in notes.get("formulas", ()):
+        formulas = count(int(number), "formula")
         yield f"Sheet {str(sheet)[:60]} holds {formulas} without a stored value: save it in Excel, and add it again."
     if encoding := notes.get("encoding"):
         yield f"It does not say its encoding; {str(encoding)[:20]} is a guess. If letters are wrong, save it as UTF-8."
@@ -70,7 +73,6 @@ _MOST_PROPERTIES, _MOST_PROPERTY, _MOST_NAME = 20, 300, 120
 _TITLED: Collection[Media] = ("html", "email", "epub")
 """Kinds whose files name themselves better than their file's names do."""
 _MOST_PLACES = 5  # named in a warning
-_MOST_COUNTED = 1_000_000  # pages of a file, or words of a page
 _MUCH_MORE = 2  # times the text that stands over a picture, for recognition to have read a page
 
 
@@ -123,12 +125,12 @@ def read_document(
     try:
         for message, body in run_child({"task": "read", "media": media}, data, label, config, cancel):
             if "pages" in message:
-                total, metadata = _count(message["pages"], 1), str(message["title"])
+                total, metadata = int(message["pages"]), str(message["title"])
                 published = str(message.get("published", ""))
                 properties = tuple(_properties(message.get("properties", {})))
                 noted = tuple(remarks(message.get("notes", {})))
             elif "page" in message:
-                read.add(message["page"], len(read.pages) + 1)
+                read.add(message["page"])
                 if on_page is not None:
                     on_page(len(read.pages), total)
             elif "attachment" in message:
@@ -136,12 +138,18 @@ def read_document(
         if len(read.pages) != total:
             raise DamagedError(f"{label} can't be read: only {len(read.pages)} of {total} pages came.")
         unread = scans.recognise(
-            scans.File(data, media, label), config, read.pages, read.pictured, read.replace, on_recognising, cancel
+            scans.File(data, media, label),
+            config,
+            read.pages,
+            read.noted["pictured"],
+            read.replace,
+            on_recognising,
+            cancel,
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise DamagedError(f"{label} can't be read: the reader's answer made no sense.") from error
     return ParsedDocument(
-        title=document_title(_clean(metadata), read.largest, label, own=media in _TITLED, subject=read.subject),
+        title=_title(_clean(metadata), read.first, label, media),
         pages=tuple(read.pages),
         warnings=(*_warnings(label, read, unread), *noted),
         kind=media,
@@ -149,6 +157,12 @@ def read_document(
         properties=properties,
         attachments=tuple(attachments),
     )
+
+
+def _title(metadata: str, first: ComposedPage | None, label: str, media: Media) -> str:
+    lines = [(text[:200], height) for text, height in first.largest[:100]] if first else []
+    subject = _clean(first.subject)[: LONGEST_TITLE // 2] if first else ""
+    return document_title(metadata, lines, label, own=media in _TITLED, subject=subject)
 
 
 def _properties(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -160,63 +174,102 @@ def _properties(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield _clean(str(name))[:_MOST_NAME], said
 
 
+_SENT = TypeAdapter(ComposedPage)
+
+
+def read_page(raw: Mapping[str, Any], expected: int) -> tuple[Page, ComposedPage]:
+    """A page from the child's plain values, and all that it says of it.
+
+    Raises KeyError, TypeError, ValueError for what is none.
+    """
+    size = len(raw["text"])
+    sent = _SENT.validate_python({**raw, "tables": load_tables(raw["tables"], size)})
+    if sent.number != expected:
+        raise ValueError("pages out of order")
+    spans = [*((start, end) for start, end, *_ in sent.lines), *((at, size) for at, _ in sent.headings)]
+    if not all(0 <= start <= end <= size for start, end in spans):
+        raise ValueError("a span outside its page")
+    if any(number not in (expected, expected + 1) for *_, number in sent.lines):
+        raise ValueError("a line of another page")
+    page = Page(
+        number=expected,
+        text=sent.text,
+        width=sent.width,
+        height=sent.height,
+        lines=tuple(
+            LineBox(start=start, end=end, rect=Rect(page=number, left=a, top=b, right=c, bottom=d), confidence=sure)
+            for start, end, a, b, c, d, sure, number in sent.lines
+        ),
+        tables=tuple(sent.tables),
+        headings=tuple(sent.headings),
+        scanned=sent.scanned,
+        unseen=sent.unseen,
+        recognised=sent.recognised,
+        place=_clean(sent.place),
+        by_heading=sent.by_heading,
+        cuts=tuple(_cuts(sent.cuts, size)),
+    )
+    return page, sent
+
+
+def _cuts(sent: Iterable[tuple[int, int, bool, tuple[str, ...]]], size: int) -> Iterator[Cut]:
+    """Where the chunks of a page are. Raises ValueError where they overlap."""
+    done = 0
+    for start, end, table, headers in sent:
+        if not done <= start < end <= size:
+            raise ValueError("chunks out of order")
+        yield Cut(start=start, end=end, table=table, headers=headers)
+        done = end
+
+
 @dataclass(slots=True)
 class _Read:
-    """What came of a file so far. `largest`: the first page's lines with their heights; `subject` as its page's."""
+    """What came of a file so far. `first`: its first page as it was sent. `noted`: pages by what they are."""
 
     pages: list[Page] = field(default_factory=list)
-    failed: list[int] = field(default_factory=list)
-    cut: list[int] = field(default_factory=list)
-    garbled: list[int] = field(default_factory=list)
-    pictured: set[int] = field(default_factory=set)
-    largest: list[tuple[str, float]] = field(default_factory=list)
-    subject: str = ""
+    first: ComposedPage | None = None
+    noted: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
 
-    def add(self, raw: Mapping[str, Any], expected: int) -> None:
-        """The next page. Raises KeyError, TypeError, ValueError for what is none."""
-        self.pages.append(_page(raw, expected))
-        self._note(raw, expected)
+    def add(self, raw: Any) -> None:
+        """The next page. Raises TypeError, ValueError for what is none."""
+        page, sent = read_page(raw, len(self.pages) + 1)
+        self.pages.append(page)
+        self._note(sent)
 
-    def replace(self, raw: Mapping[str, Any]) -> None:
+    def replace(self, raw: Any) -> None:
         """A page that was read again from its picture, if there is much more in it. Raises as `add`."""
-        number = _count(raw["number"], 1)
-        before, page = self.pages[number - 1], _page(raw, number)
-        if len(page.text) < _MUCH_MORE * len(before.text) or not page.text:
-            if raw["failed"] and not before.text.strip() and number not in self.failed:
-                self.failed.append(number)
-            return
-        self.pages[number - 1] = page
-        self._note(raw, number)
+        page, sent = read_page(raw, raw["number"])
+        before = self.pages[page.number - 1]
+        if page.text and len(page.text) >= _MUCH_MORE * len(before.text):
+            self.pages[page.number - 1] = page
+            self._note(sent)
+        elif sent.failed and not before.text.strip() and page.number not in self.noted["failed"]:
+            self.noted["failed"].append(page.number)
 
-    def _note(self, raw: Mapping[str, Any], number: int) -> None:
-        if raw["failed"]:
-            self.failed.append(number)
-        if raw["cut"]:
-            self.cut.append(number)
-        if raw["garbled"]:
-            self.garbled.append(number)
-        if raw["pictured"]:
-            self.pictured.add(number)
-        if number == 1:
-            self.subject = _clean(str(raw["subject"]))[: LONGEST_TITLE // 2]
-            self.largest = [(str(text)[:200], float(height)) for text, height in raw["largest"][:100]]
+    def _note(self, sent: ComposedPage) -> None:
+        for what in ("failed", "cut", "garbled", "pictured"):
+            if getattr(sent, what):
+                self.noted[what].append(sent.number)
+        if sent.number == 1:
+            self.first = sent
 
 
 def _warnings(label: str, read: _Read, unread: scans.Unrecognised | None) -> tuple[str, ...]:
     """What a person should know of the pages. Raises EmptyError, DamagedError or LimitError when none has text."""
-    pages, failed = read.pages, read.failed
+    pages, failed, garbled = read.pages, read.noted["failed"], read.noted["garbled"]
     unseen = [page for page in pages if page.unseen]
+    words = count(sum(page.unseen for page in unseen), "word")
     behind = [page.number for page in pages if page.recognised and scans.confidence(page) is None]
     if not any(page.text.strip() for page in pages) or all(page.scanned for page in pages):
         if failed and len(failed) == len(pages):
             raise DamagedError(f"{label} is damaged: {format_pages(failed)} can't be read.")
-        if error := scans.empty(label, pages, unread, read.pictured):
+        if error := scans.empty(label, pages, unread, read.noted["pictured"]):
             raise error
         if failed:
             raise DamagedError(f"{label} is damaged: {format_pages(failed)} can't be read.")
         if unseen:
             raise EmptyError(
-                f"{label} holds only text that can't be seen ({_words(pages)}{_placed(unseen, ' on ')}).",
+                f"{label} holds only text that can't be seen ({words}{_placed(unseen, ' on ')}).",
                 "Open the file in its own program to see what it shows, then try another copy.",
             )
         blank = "its page is" if len(pages) == 1 else f"all of its {len(pages):,} pages are"
@@ -224,14 +277,14 @@ def _warnings(label: str, read: _Read, unread: scans.Unrecognised | None) -> tup
     found = scans.notices(pages, unread)
     if failed:
         found.append(f"{format_pages(failed)} can't be read: the file is damaged there.")
-    if read.garbled:
-        shown = "shows letters" if len(read.garbled) == 1 else "show letters"
-        found.append(f"{format_pages(read.garbled)} {shown} without saying which: only a picture of them can be read.")
-    if read.cut:
-        found.append(f"{format_pages(read.cut)} too long: only the first part is read.")
+    if garbled:
+        shown = "shows letters" if len(garbled) == 1 else "show letters"
+        found.append(f"{format_pages(garbled)} {shown} without saying which: only a picture of them can be read.")
+    if cut := read.noted["cut"]:
+        found.append(f"{format_pages(cut)} too long: only the first part is read.")
     if unseen:
         hold = "holds" if len(unseen) == 1 or unseen[0].by_heading else "hold"
-        found.append(f"{_placed(unseen) or 'It'} {hold} text that can't be seen ({_words(pages)}): it was left out.")
+        found.append(f"{_placed(unseen) or 'It'} {hold} text that can't be seen ({words}): it was left out.")
     if behind:
         what = "is a picture" if len(behind) == 1 else "are pictures"
         with_text = "with text from recognition behind"
@@ -239,12 +292,6 @@ def _warnings(label: str, read: _Read, unread: scans.Unrecognised | None) -> tup
             f"{format_pages(behind)} {what} {with_text}: that text is read, but was not compared with what shows."
         )
     return tuple(f"{each[:1].upper()}{each[1:]}" for each in found)
-
-
-def _words(pages: Sequence[Page]) -> str:
-    """How many words can't be seen, as people write it."""
-    count = sum(page.unseen for page in pages)
-    return "1 word" if count == 1 else f"{count:,} words"
 
 
 def _placed(pages: Sequence[Page], before: str = "") -> str:
@@ -257,79 +304,8 @@ def _placed(pages: Sequence[Page], before: str = "") -> str:
     return before + (f"{places} and {len(pages) - _MOST_PLACES} more" if len(pages) > _MOST_PLACES else places)
 
 
-def _count(value: Any, least: int) -> int:
-    if not isinstance(value, int) or not least <= value <= _MOST_COUNTED:
-        raise ValueError("a count that is none")
-    return value
-
-
 def _clean(text: str) -> str:
     return "".join(character for character in text if character.isprintable())
-
-
-def _number(value: Any) -> float:
-    number = float(value)
-    if not math.isfinite(number) or abs(number) > 1e6:
-        raise ValueError("a coordinate off any page")
-    return number
-
-
-def _share(value: Any) -> float:
-    share = float(value)
-    if not 0 <= share <= 1:
-        raise ValueError("a share that is none")
-    return share
-
-
-def _page(raw: Mapping[str, Any], expected: int) -> Page:
-    """A page from the child's plain values. Raises KeyError, TypeError, ValueError for what is none."""
-    if raw["number"] != expected:
-        raise ValueError("pages out of order")
-    text = str(raw["text"])
-    text.encode("utf-8")  # a lone surrogate would fail later, in the database
-    size = len(text)
-    lines = []
-    for start, end, left, top, right, bottom, confidence, number in raw["lines"]:
-        _span(start, end, size)
-        if number not in (expected, expected + 1):
-            raise ValueError("a line of another page")
-        rect = Rect(page=number, left=_number(left), top=_number(top), right=_number(right), bottom=_number(bottom))
-        lines.append(LineBox(start=start, end=end, rect=rect, confidence=_share(confidence)))
-    headings = []
-    for start, heading in raw["headings"]:
-        _span(start, size, size)
-        headings.append((start, str(heading)))
-    return Page(
-        number=expected,
-        text=text,
-        width=_number(raw["width"]),
-        height=_number(raw["height"]),
-        lines=tuple(lines),
-        tables=load_tables(raw["tables"], size),
-        headings=tuple(headings),
-        scanned=bool(raw["scanned"]),
-        unseen=_count(raw["unseen"], 0),
-        recognised=bool(raw["recognised"]),
-        place=_clean(str(raw["place"])),
-        by_heading=bool(raw["by_heading"]),
-        cuts=tuple(_cuts(raw["cuts"], size)),
-    )
-
-
-def _cuts(raw: Sequence[Any], size: int) -> Iterator[Cut]:
-    """Where the chunks of a page are. Raises KeyError, TypeError, ValueError for what is none."""
-    done = 0
-    for start, end, table, headers in raw:
-        _span(start, end, size)
-        if not done <= start < end:
-            raise ValueError("chunks out of order")
-        yield Cut(start=start, end=end, table=bool(table), headers=tuple(map(str, headers)))
-        done = end
-
-
-def _span(start: Any, end: Any, size: int) -> None:
-    if not (isinstance(start, int) and isinstance(end, int) and 0 <= start <= end <= size):
-        raise ValueError("a span outside its page")
 
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"

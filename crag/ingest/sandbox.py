@@ -17,8 +17,9 @@ from crag.core.errors import CancelledError, DamagedError, DocumentError, EmptyE
 from crag.ingest.children import Child, start_child
 
 _MOST_FRAME = 64 * 1024 * 1024
-_WALL_SPARE = 40.0  # seconds on the clock beyond the processor limit: a busy machine gives a child a third of its time
-_WALL_PAGE = 0.4  # seconds on the clock for each page
+_SILENT = 600.0
+"""Seconds on the clock that a child may say nothing. What is limited is its processor time, which the system counts: on
+a busy machine a file that is fine takes minutes."""
 _BEAT = 0.1
 
 Frame = tuple[dict[str, Any], bytes]
@@ -28,14 +29,14 @@ Frame = tuple[dict[str, Any], bytes]
 class Limits:
     """The limits of a child: `seconds` of processor time for the whole file or, with `each`, again for every page.
 
-    `what` names it in Settings. On the clock it has `spare` seconds more.
+    `what` names it in Settings. `silent`: the seconds on the clock in which it must say something.
     """
 
     what: str
     memory_mb: int
     seconds: int
     each: bool = False
-    spare: float = _WALL_SPARE
+    silent: float = _SILENT
 
 
 def reading(config: AppConfig) -> Limits:
@@ -97,7 +98,7 @@ class _Watch:
     def __init__(self, process: Child, limits: Limits, cancel: threading.Event) -> None:
         self.limits, self.cancel, self.ended, self.late = limits, cancel, threading.Event(), False
         self._process = process
-        self._until = time.monotonic() + limits.seconds + limits.spare
+        self.extend()
 
     def run(self) -> None:
         while not self.ended.wait(_BEAT):
@@ -106,12 +107,9 @@ class _Watch:
                 self._process.kill()
                 return
 
-    def extend(self, message: Mapping[str, Any]) -> None:
-        """Give more time for what has arrived."""
-        if self.limits.each:
-            self._until = time.monotonic() + self.limits.seconds + self.limits.spare
-        elif "page" in message:
-            self._until += _WALL_PAGE
+    def extend(self) -> None:
+        """Wait anew: the child has said something."""
+        self._until = time.monotonic() + self.limits.silent
 
 
 def _write(pipe: IO[bytes], head: bytes, data: bytes) -> None:
@@ -140,7 +138,7 @@ def _frames(process: Child, watch: _Watch, name: str, config: AppConfig) -> Iter
         if "error" in message:
             kind, detail = str(message["error"]), str(message.get("detail", ""))[:200]
             raise _error_of(kind, detail, name, config, watch.limits)
-        watch.extend(message)
+        watch.extend()
         finished = finished or "done" in message or "image" in message
         yield frame
 

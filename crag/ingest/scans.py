@@ -24,6 +24,7 @@ SECONDS_A_PAGE = 3.0
 (benchmarks/results/recognition.md)."""
 
 _INSTALL = "Text recognition is not installed: make run installs it, and so does pip install -r requirements/scans.txt."
+_NO_MORE = "Text recognition reads no more pages of a document"
 _MOST = "“Most scanned pages” in Settings, Program (CRAG_RECOGNISE_PAGES)"
 
 
@@ -68,7 +69,11 @@ def recognise(
     What it can't read stays as it is, and is what it returns. Raises CancelledError.
     """
     numbers = tuple(page.number for page in pages if page.scanned or page.number in pictured)
-    seen = numbers if _textless(pages) else tuple(page.number for page in pages if page.scanned)
+    seen = (
+        numbers
+        if not any(page.text.strip() for page in pages)
+        else tuple(page.number for page in pages if page.scanned)
+    )
     if not numbers or file.media not in ("pdf", "image"):
         return None
     if not installed() or not config.limits.recognise_pages:
@@ -146,10 +151,6 @@ def empty(
     return None
 
 
-def _textless(pages: Sequence[Page]) -> bool:
-    return not any(page.text.strip() for page in pages)
-
-
 def confidence(page: Page) -> float | None:
     """How sure recognition is of a page, 0..1; None where it read nothing of it."""
     return mean_confidence(page.lines)
@@ -178,22 +179,15 @@ def _images(numbers: Sequence[int]) -> str:
 
 
 def _reason(unread: Unrecognised) -> str:
-    match unread.why:
-        case "missing":
-            return f" {_INSTALL}"
-        case "error" if unread.error is not None:
-            return f" Text recognition ended there: {unread.error.message}"
-        case "limit":
-            return " Text recognition reads no more pages of a document; the limit is in Settings."
-        case _:
-            return ""
+    if unread.error is not None:
+        return f" Text recognition ended there: {unread.error.message}"
+    return {"missing": f" {_INSTALL}", "limit": f" {_NO_MORE}; the limit is in Settings."}.get(unread.why, "")
 
 
 def _remedy(unread: Unrecognised) -> str:
-    match unread.why:
-        case "missing":
-            return f"{_INSTALL} Then add the file again."
-        case "off":
-            return f"Text recognition is off. To turn it on, set {_MOST} above 0, then add the file again."
-        case _:
-            return f"Text recognition reads no more pages of a document. Raise {_MOST}, then add the file again."
+    what = {
+        "missing": f"{_INSTALL} Then",
+        "off": f"Text recognition is off. To turn it on, set {_MOST} above 0, then",
+        "limit": f"{_NO_MORE}. Raise {_MOST}, then",
+    }
+    return f"{what[unread.why]} add the file again."

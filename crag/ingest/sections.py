@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from crag.core.tables import BESIDE, SEPARATOR, Cell, Row, Table, place_sections
 from crag.ingest.files import FileError
@@ -34,32 +36,38 @@ class Block:
     unseen: int = 0
 
 
+Points = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Line = tuple[int, int, Points, Points, Points, Points, Share, int]
+
+
 @dataclass(slots=True)
 class ComposedPage:
-    """What the child sends of a page. `lines` are (start, end, left, top, right, bottom, confidence, page).
+    """What the child sends of a page, checked by the types of its fields where it arrives.
 
-    The end of a sentence may stand on the next page.
-
+    `lines` are (start, end, left, top, right, bottom, confidence, page): the end of a sentence may stand on the next
+    page. `cuts` are the chunks: (start, end, whether it is a table's, what its tables say elsewhere).
     `unseen` words were left out because nobody sees them; `recognised`: the text is recognition's, behind a picture.
     `garbled`: its fonts don't say which letters they show, so it has no text but from its picture.
     `pictured`: a picture fills the page, and little text stands over it; or something is drawn and there is no text.
     `place` and `by_heading` as a `Page`'s. `subject`: what a form at the top of the first page is about.
     """
 
-    number: int
-    width: float
-    height: float
+    number: Annotated[int, Field(strict=True, ge=1)]
+    width: Points
+    height: Points
     text: str = ""
-    lines: list[tuple[int, int, float, float, float, float, float, int]] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     headings: list[tuple[int, str]] = field(default_factory=list)
+    cuts: list[tuple[int, int, bool, tuple[str, ...]]] = field(default_factory=list)
     scanned: bool = False
     pictured: bool = False
     largest: list[tuple[str, float]] = field(default_factory=list)
     subject: str = ""
     failed: bool = False
     cut: bool = False
-    unseen: int = 0
+    unseen: Annotated[int, Field(strict=True, ge=0, le=1_000_000)] = 0
     recognised: bool = False
     garbled: bool = False
     place: str = ""

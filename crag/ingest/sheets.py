@@ -14,6 +14,11 @@ from io import BytesIO, StringIO
 from itertools import chain, islice
 from typing import Any
 
+from openpyxl import load_workbook
+from openpyxl.styles.numbers import BUILTIN_FORMATS, BUILTIN_FORMATS_MAX_SIZE
+from openpyxl.utils import range_boundaries
+from openpyxl.worksheet._reader import FORMULA_TAG, VALUE_TAG, WorkSheetParser
+
 from crag.core.tables import SEPARATOR
 from crag.ingest.files import check_container, translate_errors
 from crag.ingest.grid import MOST_COLUMNS, GridCell, GridRow, GridTable, is_header_of, read_grid
@@ -175,8 +180,6 @@ _CURRENCY = re.compile(r"\[\$([^\]\-]{1,3})[^\]]{0,255}\]|([$€£¥])")
 
 def read_xlsx(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
     """The sheets in pages of some hundred rows, in order. Raises FileError."""
-    from openpyxl import load_workbook
-
     names, notes = check_container(data, job, streamed="xl/worksheets/")
     warnings.simplefilter("ignore")
     limits = _Limits(job)
@@ -210,8 +213,6 @@ class _Rows:
 
     def read(self) -> _Sheet:
         """All rows, with cells that are merged reaching over their rows and columns."""
-        from openpyxl.utils import range_boundaries
-
         rows: list[tuple[int, list[GridCell]]] = []
         with self._workbook._archive.open(self._sheet._worksheet_path) as source:
             parser = self._parser(source)
@@ -237,8 +238,6 @@ class _Rows:
         return [(number, [_merge(cell, merged) for cell in cells]) for number, cells in rows]
 
     def _parser(self, source: Any) -> Any:
-        from openpyxl.worksheet._reader import FORMULA_TAG, VALUE_TAG, WorkSheetParser
-
         rows = self
 
         class Parser(WorkSheetParser):  # type: ignore[misc]
@@ -289,8 +288,6 @@ class _Rows:
         return self._format(style.numFmtId), bool(style.fontId < len(fonts) and fonts[style.fontId].b)
 
     def _format(self, number: int) -> str:
-        from openpyxl.styles.numbers import BUILTIN_FORMATS, BUILTIN_FORMATS_MAX_SIZE
-
         if number < BUILTIN_FORMATS_MAX_SIZE:
             return str(BUILTIN_FORMATS.get(number, "General"))
         formats = self._workbook._number_formats

@@ -29,6 +29,7 @@ from crag.ingest.cells import (
     read_header,
 )
 from crag.ingest.layout import Row, Segment
+from crag.ingest.objects import NOWHERE, Box
 
 _GOES_ON = re.compile(r"(?:,|\b(?:of|and|or|the|at|in|for|to|by|from|on|with|a|an|net|other))$", re.I)
 _HEADS = re.compile(r":(?:\s*\((?:[a-z]|\d{1,2})\))?$")  # the end of a line that heads the rows below it
@@ -80,8 +81,8 @@ class LaidTable:
     """Lines of pieces: `heads` header lines first, then one line a row. `header` names the columns in one line.
 
     `names` are those of the single columns. `captions` speak for all columns, `unit` for all amounts; `title` are the
-    lines above. `columns` are where a borderless table's values stand. `form`: its rows are labels with
-    their values, and one without a value names no section.
+    lines above. `columns` are where a borderless table's values stand; `box` is where a table stands whose words were
+    taken out of its page. `form`: its rows are labels with their values, and one without a value names no section.
     """
 
     header: str
@@ -92,6 +93,7 @@ class LaidTable:
     unit: str = ""
     title: str = ""
     columns: list[Column] = field(default_factory=list)
+    box: Box = NOWHERE
     form: bool = False
 
     @property

@@ -65,7 +65,7 @@ def decode_text(data: bytes, said: bytes = b"") -> str:
             text = data.decode(encoding_of, "replace")
             break
     else:
-        text = guess_encoding(data)
+        text, _ = guess_text(data)
     if "\x00" in text[:4096]:
         raise ValueError("it is binary, not text")
     return text
@@ -89,11 +89,6 @@ def guess_text(data: bytes) -> tuple[str, str]:
         return text, ""
     encoding, sure = _likeliest(data)
     return data.decode(encoding, "replace"), "" if sure else encoding
-
-
-def guess_encoding(data: bytes) -> str:
-    """The same text alone."""
-    return guess_text(data)[0]
 
 
 def _likeliest(data: bytes) -> tuple[str, bool]:

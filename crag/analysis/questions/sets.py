@@ -21,7 +21,7 @@ from crag.analysis.questions.values import (
     too_many_rows,
 )
 from crag.core.errors import InputError
-from crag.text.encodings import guess_encoding
+from crag.text.encodings import guess_text
 from crag.text.formats import join_names
 from crag.text.spreadsheets import unguard_formula
 
@@ -143,7 +143,7 @@ def read_set(name: str, data: bytes) -> QuestionSet:
     for start, (what, remedy) in _BINARY.items():
         if data.startswith(start):
             raise InputError(f"{name} is no question set: it is {what}.", remedy)
-    text = guess_encoding(data)
+    text, _ = guess_text(data)
     first = re.search("[^\\s\x00\ufeff]", text)
     if first is None:
         raise InputError(f"{name} is empty.", _START)
