@@ -1,6 +1,6 @@
 """Fits the two layers of the evaluator's second look on held-out documents, and adds them to head.json.
 
-    python -m training.calibrate_second [--data FOLDER] [--keep FILE] [--pairs N]
+    python -m training.calibrate_second [--data FOLDER] [--keep FILE] [--pairs N] [--layers meaning]
 
 Run it after training.calibrate_evaluator. English pairs are those that held-out documents of all sets give, questions
 that nobody can answer, and questions with another year, number or name of the passage. Pairs of other languages are
@@ -27,7 +27,7 @@ from corpora.pairs import Corpus, untitled
 from corpora.places import parser_of
 from corpora.published_sets import read_xquad
 from crag.evaluation.local import LocalEvaluator
-from crag.evaluation.second_look import MEANING_FEATURES, SENTENCE_FEATURES, Look
+from crag.evaluation.second_look import LAYERS, Look
 from crag.text.sentences import sentences
 from training.calibrate_short import fitted, write_layer
 from training.measures import auc, calibration_error
@@ -45,17 +45,18 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--keep", type=Path, help="keeps what was read between runs")
     parser.add_argument("--pairs", type=int, default=160, help="of each kind at most")
+    parser.add_argument("--layers", nargs="+", choices=list(LAYERS), default=list(LAYERS), help="which to fit")
     given = parser.parse_args()
     if given.keep and given.keep.exists():
         rows: Rows = pickle.loads(given.keep.read_bytes())
     else:
-        rows = list(
-            read([*english(Corpus(given.data, remembered), given.pairs), *languages(given.data, given.pairs // 4)])
-        )
+        pairs = [*languages(given.data, given.pairs // 4)] if "meaning" in given.layers else []
+        pairs += english(Corpus(given.data, remembered), given.pairs) if "sentence" in given.layers else ()
+        rows = list(read(pairs))
         if given.keep:
             given.keep.write_bytes(pickle.dumps(rows))
-    for name, features in (("sentence", SENTENCE_FEATURES), ("meaning", MEANING_FEATURES)):
-        own = [(pair, look) for pair, look in rows if look and look.layer == name]
+    for name in given.layers:
+        features, own = LAYERS[name], [(pair, look) for pair, look in rows if look and look.layer == name]
         weights, bias = fit_layer(own, features)
         write_layer(name, {"features": list(features), "weights": weights, "bias": bias})
 
@@ -106,9 +107,7 @@ def languages(data: Path, most: int) -> Iterator[Pair]:
     Of one language, and across, with English.
     """
     dice = random.Random(1)
-    texts = {}
-    for language in ("en", *LANGUAGES):
-        texts[language] = read_xquad(data, language, "train")
+    texts = {language: read_xquad(data, language, "train") for language in ("en", *LANGUAGES)}
     places = [
         (at, own, number)
         for at, article in enumerate(texts["en"])

@@ -31,11 +31,12 @@ from crag.evaluation.heads import (
 from crag.evaluation.refinement import joint_grade
 from crag.evaluation.second_look import (
     FLOOR,
+    MEANING_FEATURES,
     Look,
+    Meaning,
     is_english,
     likely_sentences,
     load_second,
-    look_at_meaning,
     look_at_sentence,
     sentence_text,
 )
@@ -220,10 +221,12 @@ class LocalEvaluator:
     def _grade_meaning(self, question: str, strips: Sequence[str], look: Look, odds: float) -> list[float | None]:
         """The passage's odds, as they would be if each strip were its closest sentence."""
         layer, closest = load_second(self._folder)["meaning"], look.values[0]
-        cosines = self._meaning.embed(strips) @ self._meaning.embed_question(question)
+        crossing = bool(look.values[MEANING_FEATURES.index("crossing")])
         return [
-            probability(odds + layer.weights[0] * (float(cosine) - closest)) if strip.strip() else 0.0
-            for strip, cosine in zip(strips, cosines, strict=True)
+            probability(odds + layer.weights[0] * (near - closest)) if strip.strip() else 0.0
+            for strip, near in zip(
+                strips, Meaning(question, self._meaning).near(strips, crossing=crossing), strict=True
+            )
         ]
 
     def grade_parts(self, question: str, text: str) -> tuple[GradePart, ...]:
@@ -328,9 +331,8 @@ class LocalEvaluator:
                 likely = likely_sentences(text, read.reading) if read.odds >= FLOOR else []
                 spans += [(at, span) for span in likely]
                 continue
-            asked = self._meaning.embed_question(question) if asked is None else asked
-            whole = read.odds if same else None
-            looks[at] = look_at_meaning(question, text, whole, self._meaning.embed, asked)
+            asked = asked or Meaning(question, self._meaning)
+            looks[at] = asked.look(question, text, read.odds if same else None)
         windows = [sentence_text(texts[at][:MAX_CHARACTERS], span) for at, span in spans]
         others = [window for window, (at, _) in zip(windows, spans, strict=True) if window != texts[at]]
         odds = {window: read.odds for window, read in zip(others, self._read_once(question, others), strict=True)}

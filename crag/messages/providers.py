@@ -14,7 +14,7 @@ from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Trace
 from crag.pipeline.resolve import Missing, ProviderPlan, problem
 from crag.providers.embedding import ServerEmbedder
-from crag.providers.prices import Prices, Spent, plain_rag, sum_calls
+from crag.providers.prices import Prices, Spent, sum_calls
 from crag.providers.registry import LOCAL, Unusable, unusable
 from crag.text.formats import count, money
 from crag.web.folder import FOLDER
@@ -151,7 +151,7 @@ def cost_text(spent: Spent) -> str:
 
 
 def cost_sentence(trace: Trace, prices: Prices) -> str:
-    """A run's outside calls in one line, beside what plain RAG would take: for the shell."""
+    """A run's outside calls in one line: for the shell."""
     whole = sum_calls(trace.calls, prices)
     if not whole.calls:
         return "No outside calls: local models cost nothing."
@@ -159,11 +159,4 @@ def cost_sentence(trace: Trace, prices: Prices) -> str:
     parts += [count(whole.searches, "web search", "es")] if whole.searches else []
     parts += [f"{whole.failed} failed"] if whole.failed else []
     parts.append(f"{whole.input_tokens:,} tokens in, {whole.output_tokens:,} out")
-    line = f"{', '.join(parts)}: {cost_text(whole)}."
-    plain = plain_rag(trace, prices)
-    if plain is None:
-        return line
-    if not plain.calls:
-        return f"{line} Plain RAG: no calls."
-    price = "no price known" if plain.dollars is None else f"about {money(plain.dollars)}"
-    return f"{line} Plain RAG: 1 call, about {plain.input_tokens + plain.output_tokens:,} tokens, {price} (estimated)."
+    return f"{', '.join(parts)}: {cost_text(whole)}."

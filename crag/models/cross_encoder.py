@@ -125,7 +125,7 @@ def paired(question: Words, passage: Words, title: int, cls: int, sep: int) -> t
 
 
 FOLDER = Path(__file__).parent / "local-evaluator"
-MODEL_ID = "local-7"
+MODEL_ID = "local-8"
 WINDOW = 224
 """Tokens of a long text that are read at once, after its title."""
 STRIDE = 160

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -156,6 +157,8 @@ MAX_TOKENS = 256
 """Tokens of a text that its vector is made of, the two special ones and the prefix included."""
 PASSAGE, QUESTION = "passage: ", "query: "
 """The prefixes of texts and of questions that E5 was trained with."""
+COMMON = 200
+"""So many word pieces, the commonest of all languages, tell no text from another."""
 
 
 class E5:
@@ -196,6 +199,23 @@ class E5:
         """The vector of a text to search by, shape (384,). Raises what `embed` does."""
         found: NDArray[np.float32] = self._embed(QUESTION, [text])[0]
         return found
+
+    def pieces(self, texts: Sequence[str]) -> list[dict[str, float]]:
+        """The word pieces with letters or digits of each text's first 256 tokens, in small letters, with their rarity.
+
+        Rarity is 0 and more: the vocabulary of all languages stands in order of frequency, which falls with the place
+        in it. Raises what `embed` does.
+        """
+        loaded, _ = self._load()
+        read = loaded.tokenizer.encode_batch([readable(text) for text in texts], add_special_tokens=False)
+        return [
+            {
+                piece.lstrip("▁").casefold(): math.log(id / COMMON)
+                for piece, id in zip(encoding.tokens, encoding.ids, strict=True)
+                if id > COMMON and any(map(str.isalnum, piece))
+            }
+            for encoding in read
+        ]
 
     def _embed(self, prefix: str, texts: Sequence[str]) -> NDArray[np.float32]:
         loaded, centres = self._load()

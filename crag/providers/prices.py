@@ -7,11 +7,9 @@ from dataclasses import dataclass, fields
 from typing import get_args
 
 from crag.core.errors import SettingsError
-from crag.core.model_ids import Maker
 from crag.core.runfacts import DaySpending, sum_by_model
-from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Call, Chunk, Step, WebPage
+from crag.core.types import Call, Step
 from crag.providers.registry import GGUF, PROVIDERS, evaluators, webs
 from crag.runtime.provider import Price as Price
 from crag.text.memory import remember
@@ -108,16 +106,6 @@ def _form(price: Price | None) -> str:
     return "/".join(repr(number).removesuffix(".0") for number in numbers)
 
 
-CHARS_A_TOKEN = 4.0
-"""Of English, where no provider counted: an estimate."""
-FRAME = 780
-"""Characters of an answer's prompt beside question and sources."""
-TAGS = 48
-"""Characters around each page that is shown, beside its title."""
-FITTED = 3.2
-"""Characters a token, as the answer's context limit is counted."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
     """Sums over calls. Tokens as far as providers counted them; `seconds` of all calls, also of those side by side.
@@ -182,84 +170,3 @@ def _dollars(price: Price | None, calls: int, given: int, written: int) -> float
     if price is None:
         return 0.0
     return (given * price.input + written * price.output) / 1_000_000 + calls * price.call
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlainRag:
-    """What plain RAG would have taken for the same question: an estimate, all of it.
-
-    `calls` is 0 where no language model writes. `seconds` None where the run does not tell how long an answer takes,
-    `dollars` None where no price is known.
-    """
-
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    seconds: float | None = None
-    dollars: float | None = None
-
-
-def plain_rag(trace: Trace, prices: Prices) -> PlainRag | None:
-    """One retrieval and one answer from its chunks, as many as the answer's context holds; nothing graded or checked.
-
-    Tokens: the lengths of the texts by this run's own tokens a character, where the provider counted its answer;
-    else four characters a token. Seconds: those of this run's first retrieval and of its answer. None where the run
-    is plain RAG itself, or retrieved nothing.
-    """
-    settings = trace.run_settings
-    if settings.evaluator == "none" or not trace.rounds or not trace.rounds[0].chunks:
-        return None
-    retrieved = next((record.seconds or 0.0 for record in trace.steps if record.step == "retrieve"), 0.0)
-    writer = _writer(trace)
-    if writer is None:
-        return PlainRag(seconds=retrieved + sum(each.seconds or 0.0 for each in trace.steps if each.step == "answer"))
-    answers = [call for call in trace.calls if call.step == "answer" and call.error is None]
-    chunks = [found.chunk for found in trace.rounds[0].chunks]
-    given = round(_prompt([(chunk.text, chunk) for chunk in chunks], trace, settings) * _tokens_a_character(trace))
-    written = (answers[-1].output_tokens if answers else None) or round(len(_answer_text(trace)) / CHARS_A_TOKEN)
-    price = price_of(*writer, prices)
-    return PlainRag(
-        calls=1,
-        input_tokens=given,
-        output_tokens=written,
-        seconds=retrieved + answers[-1].seconds if answers else None,
-        dollars=None if price is None else _dollars(price, 1, given, written),
-    )
-
-
-def _answer_text(trace: Trace) -> str:
-    return trace.answer.text if trace.answer else trace.text
-
-
-def _writer(trace: Trace) -> tuple[str, str] | None:
-    """Model and provider of the language model that writes answers, whether or not it came to it; None where none."""
-    for call in reversed(trace.calls):
-        if call.step == "answer" and call.model:
-            return call.model, call.provider
-    writer = Maker.of(trace.answer.by if trace.answer else "")
-    return (writer.model, writer.provider) if writer.provider else None
-
-
-def _tokens_a_character(trace: Trace) -> float:
-    """As the provider counted this run's answer call, over the characters it was shown."""
-    counted = [call.input_tokens for call in trace.calls if call.step == "answer" and call.error is None]
-    if not counted or not counted[-1]:
-        return 1 / CHARS_A_TOKEN
-    sources = trace.sources
-    strips = sorted(trace.kept(), key=lambda strip: -(strip.score if strip.score is not None else 0.0))
-    shown = [(strip.text, sources.get(strip.source_id)) for strip in strips]
-    return counted[-1] / _prompt(shown, trace, trace.run_settings)
-
-
-def _prompt(texts: Iterable[tuple[str, Chunk | WebPage | None]], trace: Trace, settings: Settings) -> int:
-    """Characters of the prompt that shows these texts with their sources, the first ones as far as they fit."""
-    size, room, pages = FRAME + len(trace.meant), settings.answer_context * FITTED, set[object]()
-    for place, (text, source) in enumerate(texts):
-        page = (source.document_id, source.page, source.place) if isinstance(source, Chunk) else source and source.id
-        shown = len(text) + (0 if page in pages else TAGS + (len(source.title) if source else 0))
-        room -= shown
-        if room < 0 and place:
-            break
-        size += shown
-        pages.add(page)
-    return size

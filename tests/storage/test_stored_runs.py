@@ -26,7 +26,7 @@ from crag.core.types import Answer, Call
 from crag.messages.providers import cost_sentence
 from crag.messages.wording import outcome_sentence
 from crag.models.runtime import E5
-from crag.providers.prices import PRICES, plain_rag
+from crag.providers.prices import PRICES
 from crag.storage.in_flight import InFlightJob
 from crag.storage.library import Library
 from crag.storage.postgres import Server
@@ -69,7 +69,6 @@ def test_a_stored_run_is_decided_anew_measured_and_counted(name: str) -> None:
     trace = Trace.from_events(stored_run(name))
     assert outcome_sentence(trace) or name == "fatal"
     assert cost_sentence(trace, PRICES)
-    plain_rag(trace, PRICES)
     measure_run(trace, Question(id="1", question=trace.question))
     for each in STRATEGIES.values():
         redecide(trace, each.settings)

@@ -68,6 +68,9 @@ def test_a_letter_of_a_script_without_spaces_counts_as_a_word_with_its_marks() -
         ("กรุงเทพมหานครเป็นเมืองหลวงของประเทศไทยและมีประชากรมากที่สุดในประเทศ มีแม่น้ำเจ้าพระยาไหลผ่าน", 2),
         ("ราคา 50 บาท ต่อคน", 1),
         ("The value of 3.5 is high. It is 4.", 2),
+        ("Am 28. Mai 2012 kam der Sturm. Es war spät.", 2),
+        ("Er zahlt Kosten, z. B. Miete. Narodil se 3. října 1998 v Praze.", 2),
+        ("It was 12. Revenue rose in 2019.", 2),
     ],
 )
 def test_a_sentence_ends_as_its_script_ends_it(text: str, count: int) -> None:

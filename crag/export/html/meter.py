@@ -1,4 +1,4 @@
-"""A run's meter, drawn from a trace: its time, what outside calls took, and plain RAG beside it."""
+"""A run's meter, drawn from a trace: its time, and what outside calls took."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.elements import Html
 from crag.messages.providers import cost_text
-from crag.providers.prices import PRICES, PlainRag, Prices, Spent, by_step, plain_rag, sum_calls
-from crag.text.formats import money
+from crag.providers.prices import PRICES, Prices, Spent, by_step, sum_calls
 
 
 def meter(trace: Trace, prices: Prices = PRICES) -> Html:
-    """The run's figures, its calls by step, and what plain RAG would have taken; the path has each step's time."""
-    beside = plain_rag(trace, prices)
+    """The run's figures and its calls by step; the path has each step's time."""
     return h.div("cx")[
         _figures(trace, sum_calls(trace.calls, prices)),
-        beside and _plain(beside),
         trace.calls and _calls(trace, prices),
     ]
 
@@ -55,17 +52,6 @@ def _tokens(sums: Spent) -> Html:
     if not sums.input_tokens and not sums.output_tokens:
         return Html("–")
     return h.span("keep")[f"{sums.input_tokens:,} → {sums.output_tokens:,}"]
-
-
-def _plain(plain: PlainRag) -> Html:
-    took = [] if plain.seconds is None else [f"≈{words.format_duration(plain.seconds)}"]
-    if plain.calls:
-        price = "no price known" if plain.dollars is None else money(plain.dollars, "≈")
-        said = ["1 call", f"≈{plain.input_tokens + plain.output_tokens:,} tokens", *took, price]
-    else:
-        said = ["no calls", *took]
-    why = "Estimated: one retrieval and one answer from its chunks, by this run's own times, tokens and prices."
-    return h.p("small", title=why)[f"Plain RAG would have taken {', '.join(said)} (estimated)."]
 
 
 def _calls(trace: Trace, prices: Prices) -> Html:

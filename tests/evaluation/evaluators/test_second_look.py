@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from crag.core.types import Passage
 from crag.evaluation.heads import load_head
 from crag.evaluation.local import LocalEvaluator
-from crag.evaluation.second_look import is_english, look_at_meaning
+from crag.evaluation.second_look import SHARED, Meaning, is_english
+from crag.models.runtime import E5
 from tests.support.local_models import parts
 
 LEXICON = load_head()[1]
@@ -107,9 +108,24 @@ def test_odd_texts_get_a_score_or_a_failed_grade(text: str) -> None:
 def test_the_closest_sentence_is_the_one_that_is_shown() -> None:
     text = "Titel\nDer erste Satz steht hier. Der zweite Satz steht dort."
 
-    def embed(texts: Sequence[str]) -> NDArray[np.float32]:
-        return np.array([[float("zweite" in each)] for each in texts], np.float32)
+    class Model(E5):
+        def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            return np.array([[float("zweite" in each)] for each in texts], np.float32)
 
-    look = look_at_meaning("Wo?", text, None, embed, np.ones(1, np.float32))
+        def embed_question(self, text: str) -> NDArray[np.float32]:
+            return np.ones(1, np.float32)
+
+    look = Meaning("Wo dort?", Model()).look("Wo dort?", text, 2.0)
     assert text[look.start : look.end] == "Der zweite Satz steht dort."
-    assert look.values == (1.0, 1.0, 0.5, 1.0, 0.0, 0.0)
+    shared = look.values[-1]
+    near, usual = 1 + SHARED * shared, 0.5 + SHARED * shared / 2
+    assert 0 < shared <= 1 and look.values == (near, 1.0, usual, 0.0, 2.0, 0.0, shared)
+    across = Meaning("Wo dort?", Model()).look("Wo dort?", text, None)
+    assert across.values == (1.0, 1.0, 0.5, 1.0, 0.0, 0.0, shared), "words that two languages share are chance"
+
+
+def test_shared_words_make_a_text_nearer_in_a_script_without_spaces() -> None:
+    """The commonest pieces of all languages tell nothing."""
+    [asked, said] = E5().pieces(["电池可以续航多久?", "电池续航十小时。"])
+    assert "电池" in asked.keys() & said.keys() and all(rarity > 0 for rarity in asked.values())
+    assert E5().pieces(["", ", . -", "the"]) == [{}, {}, {}]

@@ -1,21 +1,14 @@
-"""Costs: sums by step that hide nothing, and an estimate of plain RAG that is held against its real prompt."""
-
-from dataclasses import replace
+"""Costs: sums by step that hide nothing."""
 
 import pytest
 
 from crag.core.runfacts import DaySpending
-from crag.core.settings import Settings
-from crag.core.trace import Round, StepRecord, Trace
-from crag.core.types import Answer, Call, RetrievedChunk, Step, Strip
-from crag.generation.llm import LlmGenerator
+from crag.core.trace import Trace
+from crag.core.types import Answer, Call, Step
 from crag.messages.providers import cost_sentence, cost_text
-from crag.providers.prices import Price, by_step, of_day, plain_rag, sum_calls, sum_spent
-from crag.testing.fakes import FakeChat, chunk_of
+from crag.providers.prices import Price, by_step, of_day, sum_calls, sum_spent
 
 PRICES = {"small": Price(1.0, 2.0), "tavily": Price(call=0.01), "home": Price()}
-SENTENCE = "The bridge over the firth was opened on the fourth of March 1890 by the Prince of Wales. "
-CHUNKS = [chunk_of(SENTENCE * (4 + number), page=number + 1) for number in range(6)]
 
 
 def call(
@@ -25,33 +18,9 @@ def call(
     return Call(step=step, model=model, input_tokens=given, output_tokens=written, **values)  # type: ignore[arg-type]
 
 
-def kept(chunk: int, sentences: int, score: float = 0.8) -> Strip:
-    text = SENTENCE * sentences
-    source = CHUNKS[chunk].id
-    return Strip(
-        id=f"{source}:0", source_id=source, origin="internal", start=0, end=len(text), text=text, score=score, kept=True
-    )
-
-
-def run(*calls: Call, by: str = "openai:small", text: str = "It was opened in 1890 [1].", **settings: object) -> Trace:
-    """A finished run over CHUNKS that kept two strips: 0.2 s to retrieve, 1.5 s to answer."""
-    strips = {CHUNKS[0].id: (kept(0, 3),), CHUNKS[2].id: (kept(2, 1),)}
-    found = tuple(RetrievedChunk(chunk=chunk, rank=rank, similarity=1.0) for rank, chunk in enumerate(CHUNKS, 1))
-    return Trace(
-        question="When was the bridge opened?",
-        settings=Settings().changed(**settings).model_dump(mode="json"),
-        steps=(
-            StepRecord(step="retrieve", round=0, started=0, seconds=0.2),
-            StepRecord(step="evaluate", round=0, started=0.2, seconds=4.0),
-            StepRecord(step="retrieve", round=1, started=4.2, seconds=9.0),
-            StepRecord(step="answer", round=1, started=5.0, seconds=1.5),
-        ),
-        rounds=(Round(query="q", chunks=found), Round(query="q2", chunks=found[:1])),
-        strips=strips,
-        answer=Answer(text=text, by=by),
-        calls=calls,
-        finished=True,
-    )
+def run(*calls: Call, by: str = "openai:small") -> Trace:
+    """A finished run."""
+    return Trace(question="When was the bridge opened?", answer=Answer(text="In 1890 [1].", by=by), calls=calls)
 
 
 # Sums
@@ -103,55 +72,11 @@ def test_a_day_s_sums_cost_what_its_calls_did(model: str) -> None:
     assert of_day(day, PRICES) == sum_calls(calls, PRICES)
 
 
-# Plain RAG
-
-
-def prompt(strips: list[Strip]) -> int:
-    """Characters that an answer's prompt really has."""
-    chat = FakeChat(lambda messages: "It was opened in 1890 [1].")
-    sources = {chunk.id: chunk for chunk in CHUNKS}
-    list(LlmGenerator(chat).answer("When was the bridge opened?", strips, sources, Settings()))
-    return sum(len(text) for _, text in chat.asked[0])
-
-
-def whole(number: int) -> Strip:
-    chunk = CHUNKS[number]
-    return replace(kept(number, 1), id=f"{chunk.id}:whole", end=len(chunk.text), text=chunk.text, score=None)
-
-
-@pytest.mark.parametrize("tokens_a_character", [0.2, 0.31])
-def test_its_tokens_are_those_of_its_real_prompt(tokens_a_character: float) -> None:
-    """Estimated from the run's own count; the real prompts are those that the generator makes."""
-    asked = prompt([kept(0, 3), kept(2, 1)])
-    counted = call("answer", round(asked * tokens_a_character), 17, seconds=1.1)
-    plain = plain_rag(run(call("evaluate", 5000, 100), counted), PRICES)
-    assert plain is not None
-    real = prompt([whole(number) for number in range(len(CHUNKS))]) * tokens_a_character
-    assert plain.input_tokens == pytest.approx(real, rel=0.03)
-    assert (plain.calls, plain.output_tokens) == (1, 17)
-    assert plain.seconds == pytest.approx(0.2 + 1.1)
-    assert plain.dollars == pytest.approx((plain.input_tokens + 2 * 17) / 1_000_000)
-
-
-def test_four_characters_a_token_where_nobody_counted() -> None:
-    plain = plain_rag(run(call("answer"), text="x" * 400), PRICES)
-    assert plain is not None
-    assert plain.input_tokens == pytest.approx(prompt([whole(number) for number in range(len(CHUNKS))]) / 4, rel=0.03)
-    assert plain.output_tokens == 100
-
-
-def test_it_shows_no_more_than_the_answer_s_context_holds() -> None:
-    small, large = (plain_rag(run(call("answer"), answer_context=size), PRICES) for size in (300, 3000))
-    assert small is not None and large is not None
-    assert small.input_tokens < 0.6 * large.input_tokens
-
-
 # In one line
 
 
 def test_a_run_s_cost_in_one_line() -> None:
     trace = run(call("evaluate", 5000, 100), call("search", model="", provider="tavily", error="x"))
     line = cost_sentence(trace, PRICES)
-    assert line.startswith("1 model call, 1 web search, 1 failed, 5,000 tokens in, 100 out: $0.0052. Plain RAG: 1 call")
-    assert line.endswith("(estimated).")
+    assert line == "1 model call, 1 web search, 1 failed, 5,000 tokens in, 100 out: $0.0052."
     assert cost_sentence(run(by="extractive"), PRICES) == "No outside calls: local models cost nothing."
