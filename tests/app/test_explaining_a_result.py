@@ -37,7 +37,7 @@ def test_a_score_opens_into_the_words_and_sentences_that_made_it(asked):
     assert "scores 0.79: CORRECT by itself" in page.replace("\\", "")
     (sentence,) = re.findall(r'<span class="adds" style="--share:0\.9\d" title="0\.0[^"]*">(In addition[^<]*)<', page)
     assert "4.0 percent average premium increase" in sentence
-    assert 'class="takes"' in page and "The layers of the score" in page and "How near its closest sentence is" in page
+    assert 'class="takes"' in page and "The layers of the score" in page and "Closeness in meaning" in page
 
 
 def test_a_click_on_a_chunk_explains_that_one(asked):
