@@ -300,7 +300,7 @@ def safe_name(name: str) -> str:
     return label
 
 
-_ATTACHED = re.compile(r"(.+) \(attached to .*\)")
+_ATTACHED = " (attached to "
 _MOST_OWN = 60
 """Characters that the name of an attachment, and that of what it came in, may have in the name of its document."""
 
@@ -310,12 +310,12 @@ def attached_name(name: str, source: str) -> str:
     own, _, ending = safe_name(name).rpartition(".")
     own = f"{own[: _MOST_OWN - len(ending) - 1]}.{ending}" if own else ending[:_MOST_OWN]
     source = source if len(source) < _MOST_OWN // 2 else f"{source[: _MOST_OWN // 2]}…"
-    return safe_name(f"{own} (attached to {source})")
+    return safe_name(f"{own}{_ATTACHED}{source})")
 
 
 def own_name(name: str) -> str:
     """The name of a file without that of the e-mail that it was attached to."""
-    return found[1] if (found := _ATTACHED.fullmatch(name)) else name
+    return (name.rpartition(_ATTACHED)[0] if name.endswith(")") else "") or name
 
 
 def ending_of(name: str) -> str:
