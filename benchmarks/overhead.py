@@ -7,7 +7,7 @@ place of every model and service a fake of crag/testing/fakes.py, or one of benc
 with the same nodes and edges, whose nodes return one number and write one word to the same stream. The two take turns
 within one process, and so does a third way: the engine's own graph over fakes alone, without any library. Which goes
 first changes from turn to turn. Every run asks another question, so that no grade is remembered. The other parts are
-told of in overhead_middleware.py and overhead_server.py; each part has a page.
+described in overhead_middleware.py and overhead_server.py; each part has a page.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 `crag serve` in a process of its own, on loopback, over an empty data folder and the models that ship. Rerank: ten
 texts of about 600 characters, another question each time, in turns with the same evaluator called in this process;
 which goes first changes from turn to turn. Processor time is that of both processes: what a request costs, however
-busy the machine is with other work. Memory: the server's own, after so many requests (rerank and search in turns, four
-clients). Crowd: requests that all begin together.
+busy the machine is with other work. Memory: the server's own, by the number of requests (rerank
+and search in turns, four clients). Crowd: requests that all begin together.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import Any
 
 import httpx
 
+from benchmarks.fakes import SUBJECTS
 from benchmarks.pages import load, made_by, table
 from crag.core.types import Passage
 from crag.evaluation.local import LocalEvaluator
@@ -33,14 +34,13 @@ from crag.evaluation.local import LocalEvaluator
 GOAL = 1.15
 """How many times as long as the evaluator alone a request may take, at the median."""
 WARM_UP = 10
-SUBJECTS = "hiring retirement audits surveys training travel leave health records energy".split()
 TEXTS = [
     " ".join(
         f"Part {part} of the chapter on {subject} tells what was done in the year before, and by whom. "
         f"It took {40 + place + part} days on average in 2019."
         for part in range(4)
     )
-    for place, subject in enumerate(SUBJECTS)
+    for place, subject in enumerate(SUBJECTS[:10])
 ]
 
 
@@ -104,7 +104,7 @@ def pairs(url: str, pid: int, count: int) -> dict[str, float]:
 
 
 def memory(url: str, pid: int, requests: int) -> dict[str, float]:
-    """The server's memory in MB after so many requests, by their number."""
+    """The server's memory in MB by the number of requests that it had."""
     with httpx.Client(timeout=60) as client:
         text = " ".join(TEXTS)
         client.post(f"{url}/v1/documents", files={"file": ("report.txt", text)}).raise_for_status()
@@ -127,7 +127,7 @@ def memory(url: str, pid: int, requests: int) -> dict[str, float]:
 
 
 def crowd(url: str, pid: int, size: int) -> dict[str, Any]:
-    """What came of so many requests that begin together: how many of each status, and the server's memory then."""
+    """What came of requests that begin together: how many of each status, and the server's memory then."""
 
     async def all_of_them() -> Counter[str]:
         limits = httpx.Limits(max_connections=size)

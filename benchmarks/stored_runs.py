@@ -55,7 +55,7 @@ def stored_run(number: int) -> Trace:
 
 
 def store_runs(library: Library, runs: int) -> None:
-    """Store so many runs, and a set that labels each question: answered on one page, or by nothing in the library."""
+    """Store this many runs, and a set that labels each question: answered on one page, or by nothing in the library."""
     questions = []
     for number in range(runs):
         trace = stored_run(number)

@@ -1,4 +1,4 @@
-"""Where the shared data lies and what is built from it is kept, as every command outside the product is told it."""
+"""Where the shared data lies and what is built from it is kept, for every command outside the product."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def parser_of(text: str | None, cache: str = "") -> argparse.ArgumentParser:
 
 
 def is_missing(data: Path, *names: str) -> bool:
-    """Whether the data lacks one of these files or folders; then it says so."""
+    """Whether one of these files or folders is missing from the data; then it says so."""
     missing = [name for name in names if not (data / name).exists()]
     if missing:
         print(f"Skipped: no {missing[0]} in {data}. Give --data or set CRAG_SHARED.", file=sys.stderr)

@@ -13,7 +13,7 @@ from crag.core.protocols import GradeExplainer, RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Chunk, Grade, GradePart, Passage
-from crag.evaluation.grading import GradingService
+from crag.evaluation.grading import GradeBatch, GradingService
 from crag.evaluation.refinement import likeliest
 from crag.evaluation.trigger import verdict
 from crag.models.runtime import MAX_CHARACTERS
@@ -106,8 +106,11 @@ def explain_grade(engine: Engine, library: Library, trace: Trace, chunk_id: str)
     )
     if found.reason:
         return found
-    service = GradingService(guard_evaluator(evaluator), library.cache)
-    return _occlude(found, service, evaluator, settings.grade_chars)
+    grades = GradeBatch(library.cache)
+    try:
+        return _occlude(found, GradingService(guard_evaluator(evaluator), grades), evaluator, settings.grade_chars)
+    finally:
+        grades.store()
 
 
 def _reason(evaluator: RetrievalEvaluator, settings: Settings, grade: Grade | None) -> Unexplained:

@@ -222,11 +222,10 @@ class LocalEvaluator:
         """The passage's odds, as they would be if each strip were its closest sentence."""
         layer, closest = load_second(self._folder)["meaning"], look.values[0]
         crossing = bool(look.values[MEANING_FEATURES.index("crossing")])
+        near = Meaning(question, self._meaning).near(strips, crossing=crossing)
         return [
-            probability(odds + layer.weights[0] * (near - closest)) if strip.strip() else 0.0
-            for strip, near in zip(
-                strips, Meaning(question, self._meaning).near(strips, crossing=crossing), strict=True
-            )
+            probability(odds + layer.weights[0] * (each - closest)) if strip.strip() else 0.0
+            for strip, each in zip(strips, near, strict=True)
         ]
 
     def grade_parts(self, question: str, text: str) -> tuple[GradePart, ...]:

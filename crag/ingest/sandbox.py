@@ -108,7 +108,7 @@ class _Watch:
                 return
 
     def extend(self) -> None:
-        """Wait anew: the child has said something."""
+        """Start the wait again: the child has sent something."""
         self._until = time.monotonic() + self.limits.silent
 
 

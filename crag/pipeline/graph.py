@@ -1,4 +1,4 @@
-"""The graph of a run: thin nodes around `steps`, edges as functions of what is known.
+"""The graph of a run: thin nodes around `steps`, edges as functions of what is known. It may end with the evidence.
 
 (contextualize →) retrieve, where the question follows on others, or is not read as it was typed
 retrieve → answer, where the question is about a whole document
@@ -6,8 +6,6 @@ retrieve → evaluate → act ─┬→ rewrite_for_library → retrieve     (co
                            ├→ refine_documents ─┬→ answer → verify
                            └→ rewrite_for_web ←─┘
                               rewrite_for_web → search → refine_pages → answer
-
-Where only evidence is wanted, the run ends in place of answer.
 """
 
 from __future__ import annotations

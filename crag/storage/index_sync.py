@@ -121,7 +121,7 @@ class IndexSync:
         """What the index holds against the records, each looked through whole. Raises as `refresh` does."""
         self.refresh()
         with self._database.read() as connection:
-            held = self.use(search_rows.contents(connection), 0, lambda index: index.numbers())
+            held = self.use(search_rows.contents_of(store.meta(connection)), 0, lambda index: index.numbers())
             numbers = np.array(store.chunk_numbers(connection), np.int64)
         return Differences(
             missing=np.setdiff1d(numbers, held, assume_unique=True),
@@ -133,7 +133,7 @@ class IndexSync:
         found = self.compare()
         if found:
             with self._database.place.alone(threading.Event()), self._database.read() as connection:
-                self._clear(self._opened(search_rows.contents(connection)))
+                self._clear(self._opened(search_rows.contents_of(store.meta(connection))))
             self.refresh()
         return found
 

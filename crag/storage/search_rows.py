@@ -37,13 +37,8 @@ class Changes:
     embedded: Sequence[int]
 
 
-def contents(connection: Connection) -> Contents:
-    """What an index of this library holds."""
-    return contents_of(store.meta(connection))
-
-
 def contents_of(known: store.Meta) -> Contents:
-    """The same, of what is known of the library."""
+    """What an index of this library holds."""
     return Contents(library=known.library, model=known.model, dimension=known.dimension)
 
 

@@ -38,7 +38,7 @@ def steps(page):
 
 
 def stepped(page, count):
-    """The history comes to so many entries: the app writes the last one once its script is over."""
+    """The history reaches this number of entries: the app writes the last one once its script is over."""
     until(page, "count => history.length === count", count)
 
 
