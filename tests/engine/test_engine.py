@@ -107,16 +107,21 @@ def test_a_workspace_name_cannot_leave_the_data_folder(engine: Engine, name: str
     assert failure is not None and failure.remedy
 
 
-def test_stop_is_an_event_and_the_run_is_stored(engine: Engine) -> None:
-    fill(engine)
-    stop, seen = threading.Event(), []
-    for event in engine.ask(RunRequest(QUESTION, cancel=stop)):
-        seen.append(event)
-        if isinstance(event, ev.Graded):
-            stop.set()
-    trace = Trace.from_events(seen)
-    assert trace.cancelled and trace.finished and trace.answer is None
-    assert engine.library().runs.events(trace.run_id) == seen
+def test_stop_is_an_event_and_the_run_is_stored(tmp_path: Path) -> None:
+    """Stop is pressed while passages are graded: an answer that is ready before it may stand."""
+    stop = threading.Event()
+
+    def press(text: str) -> float:
+        stop.set()
+        return 0.9
+
+    config = AppConfig.of(data=tmp_path)
+    with closing(Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=press))) as engine:
+        fill(engine)
+        seen = list(engine.ask(RunRequest(QUESTION, cancel=stop)))
+        trace = Trace.from_events(seen)
+        assert trace.cancelled and trace.finished and trace.answer is None
+        assert engine.library().runs.events(trace.run_id) == seen
 
 
 def test_a_data_folder_that_is_a_file_is_a_clear_failure(tmp_path: Path) -> None:
