@@ -26,6 +26,7 @@ from crag.core.protocols import (
 )
 from crag.core.sample import Sample, shipped_sample
 from crag.core.settings import Settings
+from crag.core.strategies import STRATEGIES, Strategy
 from crag.core.trace import Trace
 from crag.core.types import Answer, Grade, Passage
 from crag.evaluation.local import LocalEvaluator
@@ -284,6 +285,19 @@ class Engine:
         loads = sync_files(self.library(workspace), files, self.config.limits.max_file_mb)
         yield from self.add_files(loads, workspace, cancel=cancel)
 
+    def strategies(self, workspace: Workspace = "default") -> dict[str, Strategy]:
+        """The published strategies, then the configurations saved in that library, by name. Raises StorageError."""
+        return {**STRATEGIES, **self.library(workspace).configurations.all()}
+
+    def resolve_strategy(self, request: RunRequest) -> RunRequest:
+        """The request, one for a saved configuration with its published strategy and settings in the name's place."""
+        if request.strategy in STRATEGIES:
+            return request
+        saved = self.library(request.workspace).configurations.all().get(request.strategy)
+        if saved is None:
+            return request
+        return replace(request, strategy=saved.base, settings=saved.settings.under(request.settings))
+
     def ask(self, request: RunRequest | str) -> Events:
         """One run, event by event: RunStarted first, RunFinished last, every failure an event between.
 
@@ -294,7 +308,7 @@ class Engine:
         Raises SettingsError, before any event, for a strategy or a setting that does not exist, for a retriever
         without `search`, and for the setting `where` beside a `retriever`.
         """
-        asked = RunRequest(request) if isinstance(request, str) else request
+        asked = self.resolve_strategy(RunRequest(request) if isinstance(request, str) else request)
         asked = replace(
             asked,
             question=whole_text(asked.question),

@@ -6,10 +6,9 @@ from crag.analysis.evaluate import evaluations
 from ui.access import workspaces
 from ui.app.program import program
 from ui.app.session import Session
-from ui.components import click_bridge, problems
+from ui.components import problems
 from ui.evaluate import comparison, evaluation_job, results, start
 from ui.evaluate import sets as question_sets
-from ui.run import presentation
 
 VIEWS = {"questions": "Questions", "results": "Results", "pair": "Compare two"}
 
@@ -17,7 +16,6 @@ st.title("Evaluate", anchor=False)
 with problems.reported(stop=True):
     session = Session()
     stored, made = session.library.evaluations.sets(), evaluations(session.library)
-click_bridge.handle_clicks(presentation.follow)
 workspaces.show_key_notice(program().config)
 
 job = evaluation_job.current(session)

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from ui.app import undo
 from ui.app.session import Session
 from ui.components import problems
 from ui.tune import page
@@ -11,4 +12,5 @@ with problems.reported(stop=True):
     session = Session()
 
 with problems.reported():
+    undo.bar(session)
     page.show(session)

@@ -293,6 +293,7 @@ def evaluate(
     NotFoundError for no such set, SettingsError, EmptyLibraryError, ModelMismatchError, and ProviderError for a
     service that is chosen and can't be used.
     """
+    request = engine.resolve_strategy(request)
     stop = request.cancel or threading.Event()
     config, keys = request.config or engine.config, request.keys or engine.keys
     asked = replace(request, settings=request.effective_settings, config=config, keys=keys, cancel=stop)

@@ -45,10 +45,10 @@ def search(
     mode: Annotated[Literal["hybrid", "dense", "bm25"], Option(help="how it searches")] = "hybrid",
 ) -> int:
     """One line a chunk, best first."""
-    chosen = run.settings()
     with part.opened() as (engine, library):
         from crag.pipeline.request import check_question
 
+        chosen = run.settings(engine.strategies(part.target))
         question = check_question(question)
         if library.documents.count() == 0:
             raise EmptyLibraryError("There is no document to search.", f"Add one: {PROGRAM} index FILE.pdf")
@@ -80,10 +80,9 @@ def ask(
     ] = False,
 ) -> int:
     """The run as it happens. 0 for an answer (an honest "the documents do not say" is one), 1 for a failed run."""
-    chosen, place = run.settings(), part.existing
-    trace = Trace()
+    place, trace = part.existing, Trace()
     with interruptible() as cancel, providers.opened() as engine:
-        chosen = part.narrow(chosen, engine)
+        chosen = part.narrow(run.settings(engine.strategies(place)), engine)
         given: dict[str, Any] = {"settings": chosen, "allowed": output.approved, "cancel": cancel, "via": "cli"}
         if after:
             given["history"] = leading_to(after, engine.library(place).runs.trace)

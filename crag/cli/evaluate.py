@@ -182,7 +182,6 @@ def evaluate(
     zero. A question is right if the answer says what is accepted; without an accepted answer, if it is from the
     expected page; an unanswerable one, if it is refused."""
     strategies = list(dict.fromkeys([run.strategy, *(more or ())]))
-    settings = {name: run.settings(name) for name in strategies}
     for file in (asked.csv, asked.json_file):
         check_target(file)
     where = place.existing
@@ -192,7 +191,8 @@ def evaluate(
             raise EmptyLibraryError("There is no document to ask about.", f"Add one: {PROGRAM} index FILE.pdf")
         set_id, prices = evaluation.add_set(library, found), price_table(engine.config.providers.prices)
         before = _read_baseline(asked.baseline, strategies, found.questions) if asked.baseline else []
-        done = []
+        done, known = [], engine.strategies(where)
+        settings = {name: run.settings(known, name) for name in strategies}
         for name in strategies:
             asking = RunRequest("", name, where, settings=settings[name], allowed=output.approved, cancel=cancel)
             events = evaluation.evaluate(engine, set_id, asking, restart=asked.restart, finished_too=True)

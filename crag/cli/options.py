@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -24,7 +24,7 @@ from crag.core.errors import PROGRAM, InputError, NotFoundError, SettingsError
 from crag.core.filters import Scope, narrow_filter
 from crag.core.metadata import tags_of
 from crag.core.settings import Settings, meta
-from crag.core.strategies import STRATEGIES, strategy
+from crag.core.strategies import STRATEGIES, Strategy, strategy
 from crag.core.types import Aggregation
 from crag.providers import registry
 
@@ -137,7 +137,8 @@ class Part(Place):
         return chosen.changed(where=narrow_filter(chosen.where, Scope(tuple(ids), tuple(self.tag or ()))))
 
 
-StrategyName = Annotated[str, Option("--strategy", metavar="NAME", help=f"one of: {', '.join(STRATEGIES)}")]
+_NAMES = f"a saved configuration, or one of: {', '.join(STRATEGIES)}"
+StrategyName = Annotated[str, Option("--strategy", metavar="NAME", help=_NAMES)]
 _NAMED: dict[str, tuple[Any, str]] = {
     "upper": (str, "SCORE"),
     "lower": (str, "SCORE"),
@@ -173,9 +174,12 @@ class Run(Options):
         ]
         return [strategy, *named, set]
 
-    def settings(self, name: str = "") -> Settings:
-        """The settings of the strategy chosen (or of this name), changed. SettingsError says what is wrong."""
-        base = strategy(name or self.strategy).settings
+    def settings(self, known: Mapping[str, Strategy] = STRATEGIES, name: str = "") -> Settings:
+        """The settings of the strategy chosen (or of this name), changed. SettingsError says what is wrong.
+
+        `known`: the strategies there are.
+        """
+        base = strategy(name or self.strategy, known).settings
         return base.changed(**self._changes) if self._changes else base
 
 

@@ -163,7 +163,7 @@ def mcp(
             engine=engine,
             workspace=None if access.asks else chosen,
             tokens=access.callers,
-            strategy=strategy(served.strategy).name,
+            strategy=strategy(served.strategy, engine.strategies(chosen)).name,
             read_only=served.read_only,
         )
         server = LibraryServer(config)

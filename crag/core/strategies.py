@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from crag.core.errors import SettingsError
@@ -14,13 +15,17 @@ _ALWAYS = (_C, _A, _I)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
-    """A named bundle of settings. `source` names the design that it reproduces, `link` is where that is published."""
+    """A named bundle of settings. `source` names the design that it reproduces, `link` is where that is published.
+
+    `base` is empty of a published one; of one that was saved, the published one that it changes.
+    """
 
     name: str
     title: str
-    help: str
-    source: str
+    help: str = ""
+    source: str = ""
     link: str = ""
+    base: str = ""
     settings: Settings
 
     def __post_init__(self) -> None:
@@ -201,9 +206,9 @@ _ALL = (
 STRATEGIES: dict[str, Strategy] = {each.name: each for each in _ALL}
 
 
-def strategy(name: str) -> Strategy:
+def strategy(name: str, known: Mapping[str, Strategy] = STRATEGIES) -> Strategy:
     """The strategy of that name. Raises SettingsError naming the ones there are."""
     try:
-        return STRATEGIES[name]
+        return known[name]
     except KeyError:
-        raise SettingsError(f"There is no strategy {name!r}.", f"Use one of: {', '.join(STRATEGIES)}.") from None
+        raise SettingsError(f"There is no strategy {name[:100]!r}.", f"Use one of: {', '.join(known)}.") from None

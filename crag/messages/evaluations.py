@@ -186,13 +186,6 @@ def funnel_sentence(funnel: Funnel) -> str:
     return f"Of {asked}, {lost}."
 
 
-def step_sentence(step: Step, funnel: Funnel) -> str:
-    """How many are lost at one step."""
-    number = funnel.lost.get(step, 0)
-    asked = count(funnel.followed, "question")
-    return f"Of {asked}, {number:,} {'is' if number == 1 else 'are'} lost {lost_text(step, funnel)}."
-
-
 def lost_text(step: Step, funnel: Funnel) -> str:
     """Where something was lost, as a part of a sentence."""
     return "between search and evidence" if step == "evidence" and not funnel.graded else _LOST[step]

@@ -14,6 +14,7 @@ from crag.core.types import RetrievedChunk
 from crag.index.embedded import EmbeddedIndex
 from crag.storage import store
 from crag.storage.cache import Cache
+from crag.storage.configurations import Configurations
 from crag.storage.conversations import Conversations
 from crag.storage.database import Database
 from crag.storage.documents import Documents
@@ -37,7 +38,7 @@ _EMBED_BATCH = 64
 
 class Library:
     """One folder's library: its `documents`, those `unembedded`, their `points`, `purges`, `runs`, `conversations`
-    and `facts`, `in_flight`, `labels`, `cache` and `evaluations`.
+    and `facts`, `in_flight`, `labels`, `cache`, `evaluations` and `configurations`.
 
     The records, in SQLite or on a PostgreSQL server, are the truth, the chunk index a cache of them.
 
@@ -76,6 +77,7 @@ class Library:
         self.labels = Labels(self._database)
         self.cache = Cache(self._database)
         self.evaluations = Evaluations(self._database)
+        self.configurations = Configurations(self._database)
         self.points = Points(self._database)
         self.unembedded = Unembedded(self._database, embedder)
 

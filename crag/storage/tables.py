@@ -118,7 +118,8 @@ def _key_value_table(name: str, *columns: Column[Any]) -> Table:
 
 
 # What the library itself is: `library`, its own id; `generation`, which counts changes of documents and vectors;
-# `model` and `dimension` of the vectors. `in flight …`: unfinished work, see `crag.storage.runs`.
+# `model` and `dimension` of the vectors. `in flight …`: unfinished work; `configuration …`: what
+# was saved under a name.
 meta = _key_value_table("meta", *_texts("value"))
 
 documents = Table(

@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag.analysis.comparison import differences
 from crag.core.sample import load_sample
+from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.testing.fakes import FixedWeb
 from tests.support import local_models
@@ -54,6 +55,15 @@ def test_an_empty_library_says_what_to_do(app):
     assert not app.exception and "no documents yet" in " ".join(str(each.value) for each in app.caption)
     app.button(key="compare-to-documents").click().run()
     assert state_in(app, PageState).wanted == "documents"
+
+
+def test_a_saved_configuration_stands_beside_its_strategy_by_its_name(page):
+    strict = STRATEGIES["balanced"].settings.changed(upper=0.99, lower=0.97)
+    program().engine.library().configurations.save("Strict", "balanced", strict)
+    page = compare(page.run(), **{"cmp-strategy-0-0": "Strict"})
+    assert [trace.settings["upper"] for trace in lanes(page)] == [0.99, 0.4]
+    assert [trace.strategy for trace in lanes(page)] == ["balanced", "balanced"] and "<b>Strict</b>" in said(page)
+    assert state_in(page, CompareState).ways[0].strategy == "Strict", "the next comparison begins there"
 
 
 def test_plain_rag_stands_beside_balanced_with_what_differs(page):

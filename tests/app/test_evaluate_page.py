@@ -321,11 +321,6 @@ def test_a_lost_page_is_in_the_funnel_with_its_reason_and_opens_its_run(with_sam
     assert list(losses["Question"]) == ["How many people answered the employee survey?"]
     assert "Page 45" in losses["Why"][0] and "was not retrieved" in losses["Why"][0]
     assert [bool(each) for each in rows["Lost"]] == [False, True, False] and losses["Why"][0] in rows["Lost"][1]
-    page.button(key="eval-present").click().run()
-    shown = said(page)
-    assert not page.exception and shown.count('<section class="scene') == 2 and 'class="scene charted shown"' in shown
-    assert "Of 2 questions, 1 is lost in the search.</h2>" in shown and 'class="rows reasons"' in shown
-    assert 'class="cx slideshow app"' not in said(app_text.pick(page, "present:close")) and not page.exception
 
 
 def test_two_evaluations_name_the_questions_that_got_worse(with_sample, page):

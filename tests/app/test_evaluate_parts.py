@@ -107,8 +107,11 @@ def test_evaluations_that_would_be_called_alike_are_told_apart():
             evaluation("c", settings=changed),
             evaluation("d", strategy="paper"),
             evaluation("e", strategy="gone", settings=Settings()),
-        ]
+            evaluation("f", strategy="paper", settings=changed),
+        ],
+        lambda strategy, settings: "Mine" if (strategy, settings) == ("paper", changed) else strategy,
     )
+    assert found.pop("f") == "Mine"
     assert found["c"] == "Balanced (upper threshold 0.9)" and found["d"] == "Paper" and found["e"] == "gone"
     assert len(set(found.values())) == 5 and "10:00" in found["a"] and "11:00" in found["b"]
 

@@ -150,7 +150,7 @@ def test_a_folder_of_pages_outlasts_another_web_provider(start, tmp_path_factory
         "[]",
         '{"version": 2}',
         '{"version": 1, "theme": "dark"}',
-        '{"version": 1, "strategy": "gone"}',
+        '{"version": 1, "strategies": {"gone": {}}}',
         '{"version": 1, "strategies": {"paper": {"upper": 7}}}',
         '{"version": 1, "strategies": {"paper": {"gone": 1}}}',
         '{"version": 1, "providers": {"data": "/elsewhere"}}',

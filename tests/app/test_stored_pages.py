@@ -80,7 +80,7 @@ def test_a_run_of_another_build_is_drawn_everywhere(name):
     trace = Trace.from_events(events)
     assert trace.question in Inspector(pages.page(trace, events)).said
     lane = Lane(run=trace.run_id, trace=trace, job=None, following=False)
-    name_lanes([lane])
+    name_lanes([lane], lambda strategy, settings: strategy)
     assert "another version" in heads([lane]) and "speed" in heads([lane]) and "gone-strategy" in heads([lane])
     assert StoredRun.of(trace).entry.settings.upper == Settings().upper
 

@@ -257,6 +257,49 @@ def test_sliders_stay_where_they_were_while_another_page_is_shown(silent, tab):
 # ---- what it saves ---------------------------------------------------------------------------------------------------
 
 
+def named(page, typed, button):
+    """Type a name, and press a button of the popover that it stands in."""
+    [field] = [each for each in page.text_input if each.label == "Name"]
+    field.set_value(typed).run()
+    page.button(key=button).click().run()
+    assert not page.exception
+    return page
+
+
+def test_a_saved_configuration_is_chosen_renamed_deleted_and_brought_back(tab):
+    page = tab(run(1, [0.9, 0.1]), run(2, [0.5, 0.1]))
+    drag(page, 0.25, 0.66)
+    page = named(page, "My pair", "tune-save")
+    saved = program().engine.library().configurations
+    assert "Saved as My pair." in said(page) and page.selectbox(key="tune-strategy").value == "My pair"
+    assert lines(page) == (0.25, 0.66) and state_in(page, ChoicesState).changes == {}, "Ask has not changed"
+    page.button(key="tune-use-these").click().run()
+    page = named(page, "Ours", "tune-rename")
+    assert [*saved.all()] == ["Ours"] and state_in(page, ChoicesState).strategy == "Ours"
+    page.switch_page("pages/ask.py").run()
+    assert page.selectbox(key="strategy-choice").value == "Ours"
+    assert any("upper threshold 0\\.66" in each.value for each in page.caption)
+    page.switch_page("pages/tune.py").run()
+    drag(page, 0.3, 0.5)
+    page = named(page, "ours", "tune-save")
+    assert [(each.name, each.settings.upper) for each in saved.all().values()] == [("ours", 0.5)]
+    page.button(key="tune-delete").click().run()
+    assert saved.all() == {} and page.selectbox(key="tune-strategy").value == "balanced"
+    assert state_in(page, ChoicesState).strategy == "balanced"
+    [undo] = [each for each in page.button if each.label == "Undo"]
+    undo.click().run()
+    assert saved.all()["ours"].settings.lower == 0.3 and not page.exception
+
+
+@pytest.mark.parametrize("name", ["  ", "Balanced", "=x" * 31])
+def test_what_can_be_no_name_is_said_and_the_sliders_stay(tab, name):
+    page = tab(run(1, [0.9, 0.1]))
+    drag(page, 0.25, 0.66)
+    page = named(page, name[:60], "tune-save")
+    saved = program().engine.library().configurations.all()
+    assert lines(page) == (0.25, 0.66) and ([*saved] == [name[:60]] if name[0] == "=" else not saved and page.toast)
+
+
 # ---- labels ----------------------------------------------------------------------------------------------------------
 
 
@@ -281,7 +324,7 @@ def test_what_is_folded_is_not_drawn_before_it_is_opened(silent, tab):
     assert len(page.get("plotly_chart")) == 1 and not page.get("link_button")
     page.session_state["tune-curves"] = page.session_state["tune-export"] = True
     page.run()
-    assert len(page.get("plotly_chart")) == 4 and len(page.get("link_button")) == 6 and not page.exception
+    assert len(page.get("plotly_chart")) == 4 and len(page.get("link_button")) == 4 and not page.exception
 
 
 def test_sliders_and_weights_hold_while_their_folds_are_closed(silent, tab):

@@ -93,7 +93,7 @@ def _store(own: AppConfig) -> KeyValueStore:
 def _checked(stored: bytes, own: AppConfig) -> SavedChoices:
     """The choices with values of the types that settings have. Raises ValueError, SettingsError."""
     found = SavedChoices.model_validate_json(stored)
-    if not {found.strategy, *found.strategies} <= STRATEGIES.keys():
+    if not found.strategies.keys() <= STRATEGIES.keys():
         raise ValueError("an unknown strategy")
     if not found.providers.keys() <= set(allowed_choices.choices()):
         raise ValueError("an unknown setting")

@@ -18,7 +18,7 @@ from crag.core.filters import EVERY, Filter, Scope, narrow_filter, scope_of
 from crag.core.protocols import RunRequest
 from crag.core.sample import Sample
 from crag.core.settings import Settings
-from crag.core.strategies import STRATEGIES
+from crag.core.strategies import STRATEGIES, Strategy
 from crag.core.trace import Trace
 from crag.core.types import Exchange
 from crag.export.html.safe_text import excerpt
@@ -41,6 +41,8 @@ from ui.components import script_context
 from ui.components.remembered import remembered
 from ui.components.tab_state import is_kept
 
+CHOICE = "strategy-choice"
+"""The key of the widget by which Ask's strategy is chosen."""
 _REMEMBERED = 64
 """Records of runs that the process keeps, those looked at last."""
 _TITLE = 120
@@ -284,27 +286,46 @@ class Session(Presence):
     # Settings of this session
 
     @property
+    def strategies(self) -> dict[str, Strategy]:
+        """The published strategies and the configurations saved in this library, by name. Raises StorageError."""
+        return program().engine.strategies(self.workspace)
+
+    def known(self, name: str) -> Strategy:
+        """The strategy, or the saved configuration, of this name; of none, the default. Raises StorageError."""
+        return STRATEGIES.get(name) or self.strategies.get(name) or STRATEGIES["balanced"]
+
+    def called(self, strategy: str, settings: Settings) -> str:
+        """The name of the saved configuration that asks so; without one, the strategy's. Raises StorageError."""
+        asks = settings.changed(forced="", where=EVERY)
+        saved = (each for each in self.strategies.values() if each.base == strategy)
+        return next((each.name for each in saved if each.settings.changed(forced="", where=EVERY) == asks), strategy)
+
+    @property
     def strategy(self) -> str:
-        name = tab.choices().strategy
-        return name if name in STRATEGIES else "balanced"
+        return self.known(tab.choices().strategy).name
 
     def use(self, strategy: str) -> None:
         if strategy != tab.choices().strategy:
             tab.choices().strategy = strategy
             self._save(lambda saved: {"strategy": strategy})
 
+    def switch(self, strategy: str) -> None:
+        """For callbacks: use it, and have it chosen where Ask shows it."""
+        self.use(strategy)
+        st.session_state[CHOICE] = strategy
+
     def changes(self, strategy: str) -> dict[str, Any]:
         return dict(tab.choices().changes.get(strategy, {}))
 
     def settings(self, strategy: str) -> Settings:
         """The strategy's settings with this session's changes."""
-        return STRATEGIES[strategy].settings.changed(**self.changes(strategy))
+        return self.known(strategy).settings.changed(**self.changes(strategy))
 
     def change(self, strategy: str, settings: Settings) -> None:
         """From now on ask with these; only what differs from the strategy is remembered."""
-        own = STRATEGIES[strategy].settings.model_dump()
+        own = self.known(strategy).settings.model_dump()
         differs = {name: value for name, value in settings.model_dump().items() if value != own[name]}
-        if differs != self.changes(strategy):
+        if differs != self.changes(strategy) and strategy in STRATEGIES:
             self._save(lambda saved: {"strategies": {**saved.strategies, strategy: differs}})
         tab.choices().changes = {**tab.choices().changes, strategy: differs}
 

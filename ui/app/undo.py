@@ -10,6 +10,7 @@ from typing import NamedTuple
 import streamlit as st
 
 from crag.core.errors import CragError
+from crag.core.strategies import Strategy
 from crag.export.html.safe_text import excerpt, markdown
 from crag.storage.deletions import DeletedRuns
 from crag.text import memory
@@ -21,11 +22,11 @@ SECONDS = 30.0
 
 
 class Deletion(NamedTuple):
-    """What was deleted in a workspace, and what it was called."""
+    """What was deleted in a workspace, runs or a saved configuration, and what it was called."""
 
     workspace: str
     title: str
-    gone: DeletedRuns
+    gone: DeletedRuns | Strategy
 
 
 deletions: dict[str, Deletion] = {}
@@ -39,14 +40,15 @@ def _forget(gone: Collection[str]) -> None:
         deletions.pop(name, None)
 
 
-def hold(session: Session, title: str, gone: DeletedRuns) -> None:
-    """Show none of these runs any more, and offer to bring them back."""
+def hold(session: Session, title: str, gone: DeletedRuns | Strategy) -> None:
+    """Show none of this any more, and offer to bring it back."""
     name = secrets.token_hex(8)
     deletions[name] = Deletion(session.workspace, title, gone)
     timer = threading.Timer(SECONDS, deletions.pop, (name, None))
     timer.daemon = True
     timer.start()
-    session.forget(gone.ids)
+    if isinstance(gone, DeletedRuns):
+        session.forget(gone.ids)
     tab.runs().deleted.append(name)
 
 
@@ -73,6 +75,9 @@ def _bring_back(session: Session, name: str) -> None:
     held = deletions.pop(name, None) if name in tab.runs().deleted else None
     if held is None or held.workspace != session.workspace:
         raise CragError("It is gone for good.", f"A deletion can be undone for {SECONDS:.0f} seconds.")
+    if isinstance(held.gone, Strategy):
+        session.library.configurations.save(held.title, held.gone.base, held.gone.settings)
+        return
     session.library.runs.restore(held.gone)
     session.note("restore", "run", held.gone.ids[-1])
     session.select(held.gone.ids[-1])

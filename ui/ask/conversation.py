@@ -12,7 +12,6 @@ import streamlit as st
 from crag.core.errors import CragError, QuestionError
 from crag.core.filters import Scope
 from crag.core.metadata import tags_of
-from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.export.html import elements as h
 from crag.export.html import words
@@ -25,7 +24,7 @@ from ui.access import workspaces
 from ui.app import notices, tab
 from ui.app.clicks import once
 from ui.app.program import program
-from ui.app.session import REFUSALS, Session
+from ui.app.session import CHOICE, REFUSALS, Session
 from ui.ask import conversations
 from ui.components import forms, problems
 from ui.components.drawing import draw
@@ -192,14 +191,11 @@ def sidebar(session: Session) -> None:
             workspaces.show_key_notice(program().config)
             return
         help = "How the next question is handled. Past runs keep the strategy they were asked with."
-        chosen = forms.strategy("Strategy", session.strategy, "strategy-choice", persist_state=None, help=help)
+        known = session.strategies
+        chosen = forms.strategy("Strategy", known, session.strategy, CHOICE, persist_state=None, help=help)
         session.use(chosen)
-        strategy = STRATEGIES[chosen]
-        st.caption(f"{markdown(strategy.help)} {words.source(strategy)}")
-        changes = session.changes(chosen)
+        st.caption(words.about(known[chosen], changes := session.changes(chosen)))
         if changes:
-            listed = markdown(", ".join(words.describe_settings(changes)))
-            st.caption(f"With your {words.count(len(changes), 'setting')}: {listed}.")
             st.button("Reset to defaults", key="strategy-reset", on_click=session.reset, args=(chosen,))
         st.button("New conversation", key="new", width="stretch", on_click=session.select, args=(None,))
         workspaces.show_key_notice(program().config)

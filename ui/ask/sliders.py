@@ -153,8 +153,7 @@ def _adopt(session: Session, trace: Trace, settings: Settings) -> None:
     if trace.scope is not None:
         settings = settings.changed(where=session.settings(strategy).where)
     session.change(strategy, settings)
-    session.use(strategy)
-    st.session_state["strategy-choice"] = strategy
+    session.switch(strategy)
     st.rerun()  # of the whole page, of which the sliders are a part that runs alone
 
 

@@ -62,8 +62,9 @@ def form(session: Session) -> None:
 def _way(session: Session, ways: list[Way], place: int) -> Way:
     """One lane's strategy and action; its widgets are new whenever lanes are added or removed."""
     way, turn = ways[place], state.state().turn
-    strategy = forms.strategy(f"Column {place + 1}", way.strategy, f"cmp-strategy-{turn}-{place}", persist_state=None)
-    plain = STRATEGIES[strategy].settings.evaluator == "none"
+    known, key = session.strategies, f"cmp-strategy-{turn}-{place}"
+    strategy = forms.strategy(f"Column {place + 1}", known, way.strategy, key, persist_state=None)
+    plain = known[strategy].settings.evaluator == "none"
     options = ["", *(str(action) for action in Action)]
     forced = st.selectbox(
         "Act on",
@@ -75,13 +76,7 @@ def _way(session: Session, ways: list[Way], place: int) -> Way:
         help="The chunks are graded as usual; the run then continues as if the scores had led to this action.",
     )
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        changes = session.changes(strategy)
-        note = (
-            f"With your {words.count(len(changes), 'setting')}: {', '.join(words.describe_settings(changes))}."
-            if changes
-            else ""
-        )
-        st.caption(f"{markdown(STRATEGIES[strategy].help)} {words.source(STRATEGIES[strategy])} {markdown(note)}")
+        st.caption(words.about(known[strategy], session.changes(strategy)))
         if len(ways) > 2:
             clicks.button("Remove", f"cmp-remove-{turn}-{place}", clicks.once(_remove), place, type="tertiary")
     return Way(strategy, "" if plain else forced)
@@ -143,7 +138,7 @@ def show(session: Session) -> None:
     if not lanes:
         _first(session)
         return
-    state.prefill([each.trace for each in lanes])
+    state.prefill(session, [each.trace for each in lanes])
     if opened := state.state().opened:
         for each in lanes:
             if each.run == opened[0]:
@@ -239,7 +234,7 @@ def _lanes(session: Session, runs: Sequence[str]) -> list[Lane]:
         problems.show(
             InputError(f"{gone} in the address can't be read from this library.", "Start a new comparison below.")
         )
-    compare_lanes.name_lanes(lanes)
+    compare_lanes.name_lanes(lanes, session.called)
     return lanes
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -56,16 +56,17 @@ def load_lane(session: Session, run: str, opened: int | None) -> Lane:
     return Lane(run=run, trace=trace, job=job, following=running, opened=opened)
 
 
-def name_lanes(lanes: Sequence[Lane]) -> None:
-    """Give each lane a name that tells it from the others."""
-    plain = [_name(each.trace) for each in lanes]
+def name_lanes(lanes: Sequence[Lane], called: Callable[[str, Settings], str]) -> None:
+    """Give each lane a name that tells it from the others. `called`: see `Session.called`. Raises StorageError."""
+    plain = [_name(each.trace, called) for each in lanes]
     for number, (each, name) in enumerate(zip(lanes, plain, strict=True)):
         each.name = f"{name} ({plain[: number + 1].count(name)})" if plain.count(name) > 1 else name
         each.letter = "ABCD"[number] if len(lanes) > 2 else ""
 
 
-def _name(trace: Trace) -> str:
-    forced, title = trace.settings.get("forced"), words.strategy(trace.strategy)
+def _name(trace: Trace, called: Callable[[str, Settings], str]) -> str:
+    forced = trace.settings.get("forced")
+    title = words.strategy(called(trace.strategy, Settings.stored(trace.settings).settings))
     return f"{title}, as if {forced}" if forced else title
 
 

@@ -82,12 +82,13 @@ def close_source() -> None:
     tab.runs().leaf = None
 
 
-def prefill(traces: Sequence[Trace]) -> None:
+def prefill(session: Session, traces: Sequence[Trace]) -> None:
     """Let the next comparison start from the question and the ways of these runs, unless another is being made."""
     if state().ways is None:
         st.session_state[QUESTION] = traces[0].meant
-        known = [Way(trace.strategy, Settings.stored(trace.settings).settings.forced) for trace in traces]
-        set_ways([way for way in known if way.strategy in STRATEGIES] if len(known) > 1 else ways())
+        asked = [(trace.strategy, Settings.stored(trace.settings).settings) for trace in traces]
+        known = [Way(session.called(*each), each[1].forced) for each in asked if each[0] in STRATEGIES]
+        set_ways(known if len(traces) > 1 else ways())
 
 
 def ways() -> list[Way]:

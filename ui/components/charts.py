@@ -63,14 +63,6 @@ def load_early() -> None:
         st.plotly_chart(go.Figure(), theme=None, key="chart-loader-empty", alt="")
 
 
-def presented(figure: Figure, key: str) -> None:
-    """Draw it as large as what it stands in."""
-    import plotly.graph_objects as go
-
-    free = go.Figure(figure).update_layout(height=None, autosize=True)
-    st.plotly_chart(free, theme=None, key=key, height="stretch", config={"displayModeBar": False})
-
-
 def roc(found: Roc, theme: str) -> Figure:
     """True against false positives, with the diagonal of guessing."""
     hover = "threshold %{customdata:.2f}<br>of relevant found %{y:.0%}<br>false alarms %{x:.0%}<extra></extra>"

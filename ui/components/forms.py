@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from crag.core.filters import Filter
 from crag.core.settings import Settings, meta
-from crag.core.strategies import STRATEGIES
+from crag.core.strategies import Strategy
 from crag.core.types import Action, Aggregation
 from crag.export.html.safe_text import markdown
 
@@ -139,11 +139,12 @@ def choice(label: str, titles: Mapping[T, str], key: str, **look: Any) -> T:
     return found
 
 
-def strategy(label: str, chosen: str, key: str, **look: Any) -> str:
-    """One of the strategies, `chosen` until another is."""
-    titles = {name: each.title for name, each in STRATEGIES.items()}
-    place = list(titles).index(chosen) if chosen in titles else 0
-    return choice(label, titles, key, index=place, **look)
+def strategy(label: str, known: Mapping[str, Strategy], chosen: str, key: str, **look: Any) -> str:
+    """One of the strategies that are `known` by name, `chosen` until another is."""
+    titles = {name: each.title for name, each in known.items()}
+    if key not in st.session_state and chosen in titles:
+        look["index"] = list(titles).index(chosen)
+    return choice(label, titles, key, **look)
 
 
 def _kind(model: type[BaseModel], name: str) -> Any:

@@ -195,7 +195,7 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
         )
         guide.empty(session, "Two results are needed.", how)
         return
-    called = _called(ready)
+    called = _called(session, ready)
     pair = _two(ready, called)
     if pair is None:
         return
@@ -218,9 +218,9 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
     _files(first, second, measures)
 
 
-def _called(ready: Sequence[Evaluation]) -> dict[str, str]:
+def _called(session: Session, ready: Sequence[Evaluation]) -> dict[str, str]:
     """Names with their sets, where there are several sets."""
-    called = names(ready)
+    called = names(ready, session.called)
     if len({each.set_id for each in ready}) > 1:
         called = {each.id: f"{called[each.id]}, {each.set_name}" for each in ready}
     return called

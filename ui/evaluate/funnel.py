@@ -11,7 +11,6 @@ from crag.analysis.evaluate import Evaluation
 from crag.analysis.stages.funnel import STEPS, Followed, Funnel
 from crag.export.html import words
 from crag.export.html.safe_text import escaped, markdown
-from crag.export.html.slides import DrawnSlide, list_reasons, show_drawn
 from crag.messages.evaluations import (
     LOST_TITLES,
     STEP_TITLES,
@@ -20,7 +19,6 @@ from crag.messages.evaluations import (
     left_out_sentence,
     loss_sentence,
     shown_steps,
-    step_sentence,
 )
 from ui.app import clicks, tables
 from ui.app.session import Session
@@ -28,14 +26,12 @@ from ui.components import charts, forms, problems
 from ui.evaluate import evaluation_job, numbers
 from ui.evaluate.evaluation_job import state
 from ui.evaluate.table import MARKS
-from ui.run import presentation
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 _QUESTION, _LOST, _WHY, _LINES = 200, 120, 780, 3
 """Widths of columns in pixels, and lines of a row: a phone shows question and step, a desktop the reason too."""
-_TITLE = "Where answers are lost"
 _SHARES = "How many questions pass each step, of those whose answer has a known place."
 AT_ONCE = 500
 """Questions of one evaluation that are followed without being asked to."""
@@ -43,17 +39,13 @@ AT_ONCE = 500
 
 def show(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, str]) -> dict[str, Funnel]:
     """The funnels in one chart, and what they say; by name those that are known."""
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.subheader(_TITLE, anchor=False)
-        presenter = st.container(width="content")
+    st.subheader("Where answers are lost", anchor=False)
     found: dict[str, Funnel] = {}
     with problems.reported():
         found = {called[each.id]: funnel for each in chosen if (funnel := followed(session, each)) is not None}
         waiting = [each for each in chosen if called[each.id] not in found]
         if waiting:
             offer(waiting)
-        if any(funnel.followed for funnel in found.values()):
-            presenter.button("Present", key="eval-present", on_click=presentation.enter, help="Shows it full screen.")
         _show(found)
     return found
 
@@ -90,11 +82,6 @@ def offer(waiting: Sequence[Evaluation]) -> None:
 
 def _show(found: Mapping[str, Funnel]) -> None:
     figure = bars(found, charts.current_theme())
-    if figure is not None and presentation.wanted():
-        presentation.show(show_drawn(_slides(found), _TITLE, ", ".join(found), name="funnel", app=True))
-        with presentation.lay_over():
-            charts.presented(figure, "eval-funnel")
-        return
     if figure is not None:
         charts.shown(figure, "eval-funnel")
         st.caption(_SHARES)
@@ -103,20 +90,6 @@ def _show(found: Mapping[str, Funnel]) -> None:
         st.markdown(f"{mark}{markdown(funnel_sentence(funnel))}")
         if rest := " ".join(filter(None, (beside_sentence(funnel), left_out_sentence(funnel)))):
             st.caption(markdown(rest))
-
-
-def _slides(found: Mapping[str, Funnel]) -> list[DrawnSlide]:
-    """The funnels in one chart, then where answers are lost, step by step, each with its questions and reasons."""
-    [first, *more] = found.items()
-    slides = [DrawnSlide(step=_TITLE, says=_SHARES if more else funnel_sentence(first[1]), charted=True)]
-    for name, funnel in found.items():
-        for step in funnel.lost:
-            rows = [(each.question, loss_sentence(each)) for each in funnel.losses if each.lost == step]
-            title = f"{name}: {LOST_TITLES[step]}" if more else LOST_TITLES[step]
-            slides.append(
-                DrawnSlide(step=title, says=step_sentence(step, funnel), picture=list_reasons(rows, "question"))
-            )
-    return slides
 
 
 def losses(session: Session, found: Mapping[str, Funnel]) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from crag.analysis.evaluate import Evaluation, rows, spending
 from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Difference, Result, compare_results, summed_up
 from crag.analysis.stages.funnel import Funnel, trace_funnel
+from crag.core.settings import Settings
 from crag.export.html import words
 from crag.providers.prices import Spent
 from crag.storage.library import Library
@@ -88,12 +89,17 @@ def _funnel(_library: Library, key: _Key, there: tuple[int, ...]) -> Funnel:
 
 
 _ENDING = re.compile(r"\.(csv|tsv|txt|jsonl|ndjson|json)$")
+Called = Callable[[str, Settings], str]
+"""What a strategy with these settings is called: see `Session.called`."""
 _FEW = 2
 """The most changed settings that a name shows."""
 
 
-def name(evaluation: Evaluation) -> str:
-    """The strategy, and what is changed about it."""
+def name(evaluation: Evaluation, called: Called) -> str:
+    """The saved configuration, or the strategy and what is changed about it. Raises StorageError."""
+    saved = called(evaluation.strategy, evaluation.settings)
+    if saved != evaluation.strategy:
+        return saved
     differs = words.changed(evaluation.strategy, evaluation.settings)
     if not differs:
         return words.strategy(evaluation.strategy)
@@ -101,9 +107,9 @@ def name(evaluation: Evaluation) -> str:
     return f"{words.strategy(evaluation.strategy)} ({said})"
 
 
-def names(evaluations: Sequence[Evaluation]) -> dict[str, str]:
+def names(evaluations: Sequence[Evaluation], called: Called) -> dict[str, str]:
     """A name for each id, with its time where several would be called alike."""
-    plain = {each.id: name(each) for each in evaluations}
+    plain = {each.id: name(each, called) for each in evaluations}
     often = Counter(plain.values())
     timed = {
         each.id: f"{plain[each.id]}, {words.moment(each.started_at, zone='')}"
@@ -113,9 +119,9 @@ def names(evaluations: Sequence[Evaluation]) -> dict[str, str]:
     }
     seen: Counter[str] = Counter()
     unique = {}
-    for id, called in timed.items():
-        seen[called] += 1
-        unique[id] = called if seen[called] == 1 else f"{called} #{seen[called]}"
+    for id, said in timed.items():
+        seen[said] += 1
+        unique[id] = said if seen[said] == 1 else f"{said} #{seen[said]}"
     return unique
 
 

@@ -38,7 +38,7 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
         guide.empty(session, "No results yet.", said)
         return
     here = _set(made)
-    called = names(here)
+    called = names(here, session.called)
     chosen = _chosen(here, called)
     if not chosen:
         st.caption("Choose an evaluation above.")
@@ -137,7 +137,7 @@ def _files(session: Session, evaluation: Evaluation, called: str, chosen: Sequen
         return rows_table(numbers.rows_of(session, evaluation))
 
     def summary() -> downloads.Table:
-        return summary_table([(each, numbers.result(session, each)) for each in chosen])
+        return summary_table(session, [(each, numbers.result(session, each)) for each in chosen])
 
     with st.popover("Export"):
         stem = file_name(evaluation.set_name, called, "rows")
@@ -152,13 +152,13 @@ def rows_table(rows: Sequence[ResultRow]) -> downloads.Table:
     return columns, [[table.get(column) for column in columns] for table in tables]
 
 
-def summary_table(results: Sequence[tuple[Evaluation, Result]]) -> downloads.Table:
+def summary_table(session: Session, results: Sequence[tuple[Evaluation, Result]]) -> downloads.Table:
     """A line for each measure of each evaluation, and for each count of the confusion of actions."""
     lines: list[Sequence[Any]] = []
     for evaluation, result in results:
         lead = (
             evaluation.set_name,
-            name(evaluation),
+            name(evaluation, session.called),
             evaluation.settings.model_dump_json(),
             parts_sentence(evaluation),
         )

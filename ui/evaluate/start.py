@@ -13,7 +13,6 @@ from crag.core.config import AppConfig
 from crag.core.errors import CragError
 from crag.core.filters import EVERY, Scope, narrow_filter
 from crag.core.settings import Settings
-from crag.core.strategies import STRATEGIES
 from crag.core.trace import Approval, Trace
 from crag.export.html import words
 from crag.export.html.safe_text import excerpt, markdown
@@ -41,12 +40,13 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
     if not session.may("edit"):
         st.caption(REFUSALS["edit"])
         return
+    known = session.strategies
     chosen = st.pills(
         "Strategies",
-        list(STRATEGIES),
+        list(known),
         default=list(dict.fromkeys((session.strategy, *_FIRST)))[:2],
         selection_mode="multi",
-        format_func=lambda key: STRATEGIES[key].title,
+        format_func=lambda key: known[key].title,
         key="eval-strategies",
         persist_state="session",
         help="Each is run over all questions, one after another, with this session's settings.",
@@ -54,10 +54,10 @@ def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
     scope = _scope(session)
     plans = [
         Plan(strategy=key, settings=settings.changed(where=narrow_filter(settings.where, scope)))
-        for key, settings in ((key, session.settings(key)) for key in STRATEGIES if key in chosen)
+        for key, settings in ((key, session.settings(key)) for key in known if key in chosen)
     ]
     mine = [
-        f"{STRATEGIES[key].title}: {', '.join(words.describe_settings(session.changes(key)))}"
+        f"{known[key].title}: {', '.join(words.describe_settings(session.changes(key)))}"
         for key in chosen
         if session.changes(key)
     ]
@@ -118,8 +118,8 @@ def unfinished(session: Session, made: Sequence[Evaluation]) -> None:
     for each in (one for one in made if not one.finished_at):
         with st.container(horizontal=True, vertical_alignment="center", key=f"eval-unfinished-{each.id}"):
             st.markdown(
-                f"**{markdown(name(each))}** over {markdown(each.set_name)}: {each.done:,} of {each.questions:,} done, "
-                f"started {words.ago(each.started_at)}."
+                f"**{markdown(name(each, session.called))}** over {markdown(each.set_name)}: {each.done:,} of "
+                f"{each.questions:,} done, started {words.ago(each.started_at)}."
             )
             if not session.may("edit"):
                 continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from crag.export.html.elements import Html, asset
 from ui.components.drawing import apply_more, draw
@@ -29,17 +28,12 @@ def follow(picked: str) -> bool:
 
 
 def show(slides: Html) -> None:
-    """Draw slides as `show_drawn` makes them, and listen to the keys that step through them."""
+    """Draw slides as `show_slides` makes them, and listen to the keys that step through them."""
     apply_more("present.css")
     draw(slides)
     listener = st.components.v2.component("crag_present", js=_script(), isolate_styles=False)
     with st.container(key="presenter", height=1, border=False):
         listener(key="presenting")
-
-
-def lay_over() -> DeltaGenerator:
-    """Where a chart is drawn that belongs to the slide that is charted."""
-    return st.container(key="presented")
 
 
 def _script() -> str:

@@ -10,7 +10,6 @@ import streamlit as st
 from crag.core.config import SETTINGS, AppConfig
 from crag.core.errors import CragError
 from crag.core.settings import Settings, meta
-from crag.core.strategies import STRATEGIES
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
 from ui.access import allowed_choices, oidc
@@ -64,31 +63,32 @@ def _forget(session: Session) -> None:
         session.forget_choices()
     except CragError as error:
         state().problems["models"] = error
-    st.session_state["strategy-choice"] = session.strategy
+    session.switch(session.strategy)
     for name in changed:
         state().turns[name] += 1
 
 
 def strategy(session: Session) -> None:
     """The settings of a strategy, to be looked at and changed, and the choice of the one that questions use."""
-    names, used = list(STRATEGIES), session.strategy
+    known, used = session.strategies, session.strategy
+    names = list(known)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = st.selectbox(
             "Strategy",
             names,
             index=names.index(used),
-            format_func=lambda name: STRATEGIES[name].title + (" (in use)" if name == used else ""),
+            format_func=lambda name: known[name].title + (" (in use)" if name == used else ""),
             key="settings-strategy",
         )
-        clicks.button("Use this strategy", "settings-use", _use, session, chosen, disabled=chosen == used)
+        clicks.button("Use this strategy", "settings-use", session.switch, chosen, disabled=chosen == used)
     now_used = (
         "**In use**: it handles your next questions."
         if chosen == used
-        else (f"**Not in use**: your next questions are handled by {markdown(STRATEGIES[used].title)}.")
+        else (f"**Not in use**: your next questions are handled by {markdown(known[used].title)}.")
     )
-    st.caption(f"{now_used} {markdown(STRATEGIES[chosen].help)} {words.source(STRATEGIES[chosen])}")
+    st.caption(f"{now_used} {words.about(known[chosen], {})}")
     turn = state().turns[chosen]
-    now, own = session.settings(chosen), STRATEGIES[chosen].settings
+    now, own = session.settings(chosen), known[chosen].settings
     values: dict[str, Any] = {}
     for group, fields in forms.groups(Settings).items():
         st.subheader(group.capitalize(), anchor=False)
@@ -113,11 +113,6 @@ def strategy(session: Session) -> None:
             state().turns[chosen] += 1
             st.rerun()
         st.caption(f"{words.count(len(changed), 'setting')} changed." if changed else "Nothing has been changed.")
-
-
-def _use(session: Session, name: str) -> None:
-    session.use(name)
-    st.session_state["strategy-choice"] = name
 
 
 def _places(names: list[str], across: int) -> Iterator[tuple[str, Any]]:

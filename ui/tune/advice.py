@@ -15,9 +15,8 @@ from crag.export.html.safe_text import markdown
 from crag.messages.tuning import missing_texts, recommendation_sentence, refusal_sentence, warning_sentence
 from ui.components import charts
 from ui.components.drawing import draw
-from ui.tune import exports, sliders
+from ui.tune import sliders
 from ui.tune.cache import cached, for_this_session
-from ui.tune.exports import Table
 from ui.tune.stored import Learnable
 
 _WEIGHTS = (
@@ -76,8 +75,8 @@ def _weights() -> Weights:
     return Weights(**found)
 
 
-def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) -> list[Table]:
-    """The recommendation or why there is none, beside the map of all pairs; returns the map as a table.
+def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) -> None:
+    """The recommendation or why there is none, beside the map of all pairs.
 
     `about`: what `part` was chosen by. `own`: what Ask uses now.
     """
@@ -107,7 +106,7 @@ def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) ->
         with action:
             sliders.offer("recommended", settings, found.upper, found.lower)
     if len({each.answerable for each in part.questions if each.known} - {None}) < 2:
-        return []  # labels of one kind alone always favour an extreme pair
+        return  # labels of one kind alone always favour an extreme pair
 
     def swept() -> Sweep:
         return sweep(
@@ -121,7 +120,6 @@ def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) ->
     whole = cached("sweep", part, key, swept)
     with right:
         _heat(whole, settings, found)
-    return [exports.sweep(whole)]
 
 
 def _draw_advice(found: Recommendation | Refusal) -> None:

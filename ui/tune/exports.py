@@ -1,19 +1,16 @@
-"""The Tune page's tables as files: what every run would become, people's labels, scores with labels, the sweep."""
+"""The Tune page's tables as files: what every run would become, and the scores with their labels."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 
-import numpy as np
 import streamlit as st
 
 from crag.analysis.thresholds.labelled import ChunkScore
-from crag.analysis.thresholds.sweep import Sweep
 from crag.analysis.whatif.entries import Entry, Outcome
 from crag.core.errors import NotFoundError
 from crag.messages.tuning import unknown_sentence
-from crag.storage.labels import Label
 from ui.app.session import Session
 from ui.components import downloads
 
@@ -42,15 +39,6 @@ def runs(outcome: Outcome, entries: Mapping[str, Entry]) -> Table:
     return "What every run would become", "tune-runs", lambda: (columns, rows())
 
 
-def labels(found: Sequence[Label]) -> Table:
-    columns = ("question", "chunk", "label", "at")
-
-    def table() -> downloads.Table:
-        return columns, [[each.question, each.chunk_id, each.label, each.at] for each in found]
-
-    return "People's labels", "labels", table
-
-
 def scores(found: Sequence[ChunkScore], questions: Mapping[str, str]) -> Table:
     """`questions`: by run."""
     columns = ("run", "question", "chunk", "score", "relevant", "evaluator")
@@ -60,19 +48,6 @@ def scores(found: Sequence[ChunkScore], questions: Mapping[str, str]) -> Table:
             yield each.run_id, questions[each.run_id], each.chunk_id, each.score, each.relevant, each.evaluator
 
     return "Scores with their labels", "tune-scores", lambda: (columns, rows())
-
-
-def sweep(found: Sweep) -> Table:
-    columns = ("upper", "lower", "correct", "ambiguous", "incorrect", "calls", "searches", "right", "utility")
-
-    def rows() -> Iterator[Sequence[object]]:
-        arrays = [getattr(found, name) for name in columns[2:]]
-        for up, upper in enumerate(found.uppers.tolist()):
-            for down, lower in enumerate(found.lowers.tolist()):
-                if not np.isnan(arrays[0][up, down]):
-                    yield upper, lower, *(round(float(array[up, down]), 6) for array in arrays)
-
-    return "Worth of every pair", "tune-sweep", lambda: (columns, rows())
 
 
 def offered(session: Session, runs: Collection[str], tables: Sequence[Table]) -> None:

@@ -11,7 +11,6 @@ from crag.analysis.thresholds.recommend import crowding_warning
 from crag.analysis.whatif.entries import Outcome
 from crag.core.model_ids import maker
 from crag.core.settings import Settings
-from crag.core.strategies import STRATEGIES
 from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
@@ -20,11 +19,10 @@ from ui.app import clicks, fragments, guide
 from ui.app.clicks import requires
 from ui.app.session import Session
 from ui.components.drawing import draw, heading
-from ui.tune import advice, exports, outcome_changes, sliders
+from ui.tune import advice, exports, outcome_changes, saving, sliders
 from ui.tune import scores as tune_scores
 from ui.tune import stored as tune_labels
 from ui.tune.cache import cached
-from ui.tune.exports import Table
 from ui.tune.sliders import state
 from ui.tune.stored import Labels, Learnable, Material, UnreadableRun
 
@@ -83,14 +81,15 @@ def _moved(session: Session, name: str, material: Material) -> None:
         warning = _outcome_changes(session, material, outcome, settings)
         about, labels = (settings.evaluator, settings.grade_chars, settings.k), material.labels
         scores = cached("scores", labels, about, lambda: tune_labels.scores(labels.cases, settings))
-        tables = [exports.runs(outcome, material.entries), *_labelled(material, settings, own, warning)]
+        _labelled(material, settings, own, warning)
         questions = {id: entry.question for id, entry in material.entries.items()}
-        exports.offered(session, questions, [*tables, exports.scores(scores, questions)])
+        tables = [exports.runs(outcome, material.entries), exports.scores(scores, questions)]
+        exports.offered(session, questions, tables)
 
 
 def _buttons(session: Session, name: str, settings: Settings, *, in_use: bool) -> None:
     """What can be done with the sliders."""
-    title = STRATEGIES[name].title
+    chosen = session.known(name)
     clicks.button(
         "Use these",
         "tune-use-these",
@@ -101,9 +100,9 @@ def _buttons(session: Session, name: str, settings: Settings, *, in_use: bool) -
         type="primary",
         width="stretch",
         disabled=in_use,
-        help=f"The next question in Ask is handled by {title} with these settings.",
+        help=f"The next question in Ask is handled by {chosen.title} with these settings.",
     )
-    published = sliders.at_strategy(name)
+    published = sliders.at(chosen.settings)
     st.button(
         "Reset to defaults",
         key="tune-own",
@@ -112,24 +111,18 @@ def _buttons(session: Session, name: str, settings: Settings, *, in_use: bool) -
         on_click=sliders.move,
         kwargs=published,
     )
-    used, state().used = state().used, False
-    said = (
-        h.fragment(h.b["Ask now uses exactly these"], f" ({title}).")
-        if used and in_use
-        else f"Ask uses these ({title})."
-        if in_use
-        else "Ask does not use these yet. Moving a slider costs no model call."
-    )
-    draw(h.div("cx")[h.p("small", role="status")[said]])
+    saving.panel(session, chosen, settings)
+    done, state().said = state().said, ""
+    used = f"Ask uses these ({chosen.title})." if in_use else "Ask does not use these yet."
+    draw(h.div("cx")[h.p("small", role="status")[h.b[done] if done else used]])
 
 
 @requires("edit")
 def _use(session: Session, name: str, settings: Settings) -> None:
     """Questions are asked with exactly these from now on."""
     session.change(name, settings)
-    session.use(name)
-    st.session_state["strategy-choice"] = name
-    state().used = True
+    session.switch(name)
+    state().said = "Ask now uses exactly these."
 
 
 def _outcome_changes(session: Session, material: Material, outcome: Outcome, settings: Settings) -> DeltaGenerator:
@@ -151,23 +144,22 @@ _NO_LABELS = (
 _NO_SCORES = "None of these runs was graded the way this strategy grades."
 
 
-def _labelled(material: Material, settings: Settings, own: Settings, warning: DeltaGenerator) -> list[Table]:
-    """The recommendation, the map of all pairs and the curves; returns the tables that they make.
+def _labelled(material: Material, settings: Settings, own: Settings, warning: DeltaGenerator) -> None:
+    """The recommendation, the map of all pairs and the curves.
 
     `warning`: where it is said that too much becomes AMBIGUOUS.
     """
     labels = material.labels
-    tables = [exports.labels(labels.thumbs)] if labels.thumbs else []
     why = advice.why_none(settings)
     heading("What labels say", _origins(labels))
     if why:
         st.markdown(why)
     if settings.evaluator == "none":
-        return tables
+        return
     graders = cached("graders", labels, settings.evaluator, lambda: tune_labels.evaluators(labels.cases, settings))
     if not graders:
         st.caption(_NO_SCORES)
-        return tables
+        return
     grader = _grader(graders)
     about = settings.evaluator, settings.grade_chars, settings.k, own, grader
     part = cached("part", labels, about, lambda: tune_labels.learnable(labels, settings, grader))
@@ -175,15 +167,14 @@ def _labelled(material: Material, settings: Settings, own: Settings, warning: De
         _crowd(part, settings, warning)
     if not part.labelled and not labels.some:
         st.markdown(_NO_LABELS)
-        return tables
+        return
     if not why:
-        tables += advice.show((*about, settings.aggregation, settings.ambiguity_margin), part, settings, own)
+        advice.show((*about, settings.aggregation, settings.ambiguity_margin), part, settings, own)
     fold = st.expander("How far the scores can be trusted", key="tune-curves", on_change="rerun")
     if fold.open:
         scores = cached("curve-scores", part, about, lambda: tune_labels.scores(part.cases, settings))
         with fold:
             tune_scores.show(part, about, scores, settings)
-    return tables
 
 
 def _origins(labels: Labels) -> str:

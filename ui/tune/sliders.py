@@ -10,12 +10,13 @@ import streamlit as st
 
 from crag.core.errors import SettingsError
 from crag.core.settings import Settings
-from crag.core.strategies import STRATEGIES
 from ui.app.session import Session
 from ui.components import forms
 from ui.components.problems import show
 from ui.components.tab_state import tab_state
 
+CHOSEN = "tune-strategy"
+"""The key of the widget that holds which strategy is tuned."""
 _NAMES = ("lower", "upper", "aggregation", "k", "strip_filter", "ambiguity_margin", "strip_words")
 
 
@@ -24,7 +25,7 @@ class TuneState:
     """Where the sliders stand, and what was worked out for them.
 
     `strategy`, `own`: from which the sliders started. `now`: their values by setting. `turn`: how often they were moved
-    at once. `used`: whether Ask has just been given their settings. `made`: what was worked out, by name, with what it
+    at once. `said`: what a button has just done, in Markdown. `made`: what was worked out, by name, with what it
     was made from.
     """
 
@@ -32,7 +33,7 @@ class TuneState:
     own: Settings | None = None
     now: dict[str, Any] = field(default_factory=dict)
     turn: int = 0
-    used: bool = False
+    said: str = ""
     made: dict[str, tuple[Hashable, Any]] = field(default_factory=dict)
 
 
@@ -44,7 +45,7 @@ def state() -> TuneState:
 def strategy(session: Session) -> str:
     """The strategy whose settings the sliders change; the session's own until another is chosen."""
     help = "Every run is decided again under this strategy, with your changes to it and with the sliders."
-    return forms.strategy("Strategy", session.strategy, "tune-strategy", help=help)
+    return forms.strategy("Strategy", session.strategies, session.strategy, CHOSEN, help=help)
 
 
 def sliders(name: str, own: Settings) -> Settings:
@@ -63,7 +64,7 @@ def sliders(name: str, own: Settings) -> Settings:
     except SettingsError as error:
         show(error)
         return own
-    tune.now = _of(settings)
+    tune.now = at(settings)
     return settings
 
 
@@ -94,21 +95,17 @@ def offer(pair: str, settings: Settings, upper: float, lower: float) -> None:
     )
 
 
-def at_strategy(name: str) -> dict[str, Any]:
-    """Where the sliders stand for the strategy as it is published."""
-    return _of(STRATEGIES[name].settings)
+def at(settings: Settings) -> dict[str, Any]:
+    """Where the sliders stand for these settings."""
+    return {name: getattr(settings, name) for name in _NAMES}
 
 
 def _started(name: str, own: Settings) -> TuneState:
     """What is remembered; started again where the strategy is another, or was changed elsewhere."""
     tune = state()
     if (tune.strategy, tune.own) != (name, own):
-        now = _of(own)
+        now = at(own)
         if tune.now != now:
             tune.turn += 1
         tune.strategy, tune.own, tune.now = name, own, now
     return tune
-
-
-def _of(settings: Settings) -> dict[str, Any]:
-    return {name: getattr(settings, name) for name in _NAMES}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from crag.core.trace import Trace
@@ -18,8 +18,6 @@ from crag.messages import slides as sentences
 from crag.messages.wording import context_text, decision_sentence
 from crag.text.formats import format_score
 
-_REASONS = 5
-"""The most reasons in one picture: what can be read from afar."""
 _LONG_QUESTION = 140
 """Characters from which on a question is set smaller."""
 
@@ -28,20 +26,11 @@ _NOTHING = Html()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnSlide:
-    """What is shown at one time: the `step` that it is of, one sentence, and a picture.
-
-    `charted`: its picture is a chart that the app lays over it.
-    """
+    """What is shown at one time: the `step` that it is of, one sentence, and a picture."""
 
     step: str
     says: str
     picture: Html = _NOTHING
-    charted: bool = False
-
-
-def show_slides(trace: Trace, pictures: Pictures, *, name: str, app: bool = False) -> Html:
-    """All slides of a run, as `show_drawn` has it."""
-    return show_drawn(list(run_slides(trace, pictures)), "The run, step by step", trace.meant, name=name, app=app)
 
 
 def run_slides(trace: Trace, pictures: Pictures) -> Iterator[DrawnSlide]:
@@ -79,15 +68,16 @@ def sift_strips(trace: Trace) -> tuple[Strip, ...]:
     return () if all(strip.why == "whole" for strip in strips) else tuple(strips)
 
 
-def show_drawn(slides: Sequence[DrawnSlide], label: str, topic: str, *, name: str, app: bool = False) -> Html:
-    """Scenes over the whole window; present.js steps through them. `name` tells them from others on a page.
+def show_slides(trace: Trace, pictures: Pictures, *, name: str, app: bool = False) -> Html:
+    """A run's slides over the whole window; present.js steps through them. `name` tells them from others on a page.
 
     In the `app` they are open, and the way back is a click that the script hears; elsewhere a button with data-present
     opens them.
     """
+    slides = list(run_slides(trace, pictures))
     drawn = [
         h.section(
-            f"scene{' charted' if slide.charted else ''}{' shown' if not place else ''}",
+            "scene" if place else "scene shown",
             aria_label=f"{place + 1} of {len(slides)}",
         )[h.div("says")[h.span("step")[slide.step], h.h2[slide.says]], h.div("picture")[slide.picture]]
         for place, slide in enumerate(slides)
@@ -98,7 +88,7 @@ def show_drawn(slides: Sequence[DrawnSlide], label: str, topic: str, *, name: st
         data_slideshow=name,
         role="dialog",
         aria_modal="true",
-        aria_label=label,
+        aria_label="The run, step by step",
         tabindex="-1",
         hidden=None if app else "hidden",
     )[
@@ -109,22 +99,12 @@ def show_drawn(slides: Sequence[DrawnSlide], label: str, topic: str, *, name: st
             h.button(type="button", data_step="on")["Next"],
             h.span("place")[f"1 of {len(slides)}"],
             h.span("unseen", role="status"),
-            h.span("topic")[excerpt(topic, 200)],
+            h.span("topic")[excerpt(trace.meant, 200)],
             h.span("hint", aria_hidden="true")["← →  step · Esc  end"],
             h.button(type="button", data_step="fill", hidden="hidden")["Full screen"],
             h.button(type="button", data_step="close", data_pick="present:close" if app else None)["Close"],
         ],
     ]
-
-
-def list_reasons(rows: Sequence[tuple[str, str]], noun: str) -> Html:
-    """The first of these, each with what is to be said of it; `noun`: what each is."""
-    drawn = [
-        h.li[h.span("rank")[number], h.span("what")[h.span("name")[what], h.span("peek")[excerpt(why, 320)]]]
-        for number, (what, why) in enumerate(rows[:_REASONS], 1)
-    ]
-    more = h.p("key")[f"and {words.count(len(rows) - _REASONS, noun)} more"] if len(rows) > _REASONS else ""
-    return h.fragment(h.ul("rows reasons")[drawn], more)
 
 
 def opener(name: str) -> Html:

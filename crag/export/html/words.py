@@ -39,10 +39,18 @@ def web(provider: str) -> str:
     return registry.title(provider)
 
 
-def source(strategy: Strategy) -> str:
-    """The design that a strategy reproduces, linked where it is published, as Markdown."""
+def about(strategy: Strategy, changes: Mapping[str, Any]) -> str:
+    """What a strategy does, the design that it reproduces, linked where it is published, and a person's changes to it.
+
+    Of a saved configuration, what it changes of its strategy. As Markdown.
+    """
+    own = f"With your {count(len(changes), 'setting')}: {', '.join(describe_settings(changes))}." if changes else ""
+    if strategy.base:
+        said = ", ".join(changed(strategy.base, strategy.settings)) or "as published"
+        return markdown(f"Saved in this library: {STRATEGIES[strategy.base].title}, {said}. {own}".strip())
     title = markdown(strategy.source)
-    return f"Source: [{title}]({strategy.link})." if strategy.link else f"Source: {title}."
+    source = f"[{title}]({strategy.link})" if strategy.link else title
+    return f"{markdown(strategy.help)} Source: {source}. {markdown(own)}".strip()
 
 
 def kind(media: str) -> str:

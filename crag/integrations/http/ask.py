@@ -127,14 +127,14 @@ class Run:
             yield event
 
 
-def choose_settings(strategy: str, changes: Mapping[str, Any], param: str) -> Settings:
+def choose_settings(call: Call, strategy: str, changes: Mapping[str, Any], param: str) -> Settings:
     """The settings of a strategy with changes. Raises Problem, `param` the field of the body that they came in."""
-    if strategy not in STRATEGIES:
-        known = ", ".join(STRATEGIES)
-        said = f"There is no strategy {strategy[:100]!r}. There is: {known}."
+    known = STRATEGIES if strategy in STRATEGIES else call.engine.strategies(call.workspace)
+    if strategy not in known:
+        said = f"There is no strategy {strategy[:100]!r}. There is: {', '.join(known)}."
         raise Problem(400, "unknown_strategy", said, param=f"{param}strategy")
     try:
-        return STRATEGIES[strategy].settings.changed(**changes)
+        return known[strategy].settings.changed(**changes)
     except InputError as error:
         raise Problem(400, "invalid_setting", str(error), param=f"{param}settings") from error
 
@@ -153,7 +153,7 @@ class AskRequest(RequestModel):
     model_config = ConfigDict(extra="forbid")
 
     question: str = Field(description="1 to 2,000 characters.")
-    strategy: str = Field(DEFAULT_STRATEGY, description="Which published design answers.")
+    strategy: str = Field(DEFAULT_STRATEGY, description="A published design, or the name of a saved configuration.")
     settings: dict[str, Any] = Field({}, description="Settings of the run by name, in place of the strategy's own.")
     where: dict[str, Any] = Field({}, description='A filter over documents\' fields, as {"date": {">=": "2024"}}.')
     documents: list[str] = Field([], description="Ids of the only documents that are asked; none: all.")
@@ -174,8 +174,7 @@ async def ask(body: AskRequest, call: CurrentCall) -> Response | RunRecord:
     """
     question = question_of(body.question, "question")
     changes = {**body.settings, **({"where": body.where} if body.where else {})}
-    settings = choose_settings(body.strategy, changes, "")
-    settings, history = await call.work(lambda: _led(call, body, settings))
+    settings, history = await call.work(lambda: _led(call, body, choose_settings(call, body.strategy, changes, "")))
     asked = call.run(question, body.strategy, settings=settings, history=history, wanted=body.wanted)
     if body.stream:
         run = Run(call, asked)

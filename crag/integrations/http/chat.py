@@ -318,7 +318,7 @@ async def completions(body: ChatRequest, call: CurrentCall) -> Response | ChatCo
     body.check()
     question = question_of(body.question, "messages")
     strategy = body.crag.strategy or known[body.model]
-    settings = choose_settings(strategy, body.settings, "crag.")
+    settings = await call.work(lambda: choose_settings(call, strategy, body.settings, "crag."))
     asked = call.run(question, strategy, settings=settings, history=body.history())
     if body.stream:
         run = Run(call, asked)

@@ -179,6 +179,8 @@ class AgentRuns:
     ) -> None:
         self.engine, self._workspace, self._retriever = engine, workspace, retriever
         made = RunRequest("", strategy, settings=settings, wanted=wanted, via="agent", client=client)
+        if not callable(workspace):
+            made = engine.resolve_strategy(replace(made, workspace=workspace))
         self._request = replace(made, settings=made.effective_settings)
 
     @property

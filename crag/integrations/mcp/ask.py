@@ -11,8 +11,9 @@ from pydantic import Field
 
 from crag.analysis.stages.miss import Wanted, explain_miss
 from crag.core import events as ev
-from crag.core import strategies
 from crag.core.errors import CancelledError, CragError
+from crag.core.strategies import STRATEGIES
+from crag.core.strategies import strategy as strategy_of
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Grade, RetrievedChunk, Strip
 from crag.export.explanations import MissRecord
@@ -44,8 +45,8 @@ async def ask(
         str,
         Field(
             max_length=60,
-            description="The design of corrective RAG that answers; by default, the one that the server uses.",
-            json_schema_extra={"enum": ["", *strategies.STRATEGIES]},
+            description="The design of corrective RAG that answers, or a configuration saved in the library; "
+            f"by default, the one that the server uses. Designs: {', '.join(STRATEGIES)}.",
         ),
     ] = "",
     wanted: Annotated[
@@ -68,11 +69,11 @@ async def ask(
     Cancelling the request stops it."""
 
     name = strategy or call.config.strategy
-    settings = strategies.strategy(name).settings
     trace = Trace()
 
     def begin() -> Iterator[ev.Event]:
         narrowed = call.filter(where, documents, tags)
+        settings = strategy_of(name, call.engine.strategies(call.workspace)).settings
         chosen = settings.changed(where=narrowed) if narrowed else settings
         history = leading_to(after, call.library.runs.trace) if after else ()
         call.note_keys()

@@ -82,7 +82,7 @@ def search(
 ) -> SearchResult:
     """Finds the passages of the documents nearest to a question, each with its document, page and similarity. Nothing
     is graded and nothing answered: to have a question answered, use ask."""
-    settings = strategy(call.config.strategy).settings
+    settings = strategy(call.config.strategy, call.engine.strategies(call.workspace)).settings
     asked = SearchQuery.under(settings, check_question(query), k, mode)
     hits = call.library.find(replace(asked, where=call.filter(where, documents, tags)))
     return SearchResult(query=asked.text, passages=[_passage(hit) for hit in hits])
