@@ -44,8 +44,8 @@ class GradingService:
 
     def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
         """One grade a passage: stored ones first, then new ones as they come, then those of the fallback."""
-        by_id = {passage.id: passage for passage in passages}
-        keys = {id: _key(self.id, question, each.text) for id, each in by_id.items() if isinstance(each.text, str)}
+        by_id, asked = {passage.id: passage for passage in passages}, _half_key(self.id, question)
+        keys = {id: asked + _half_key(each.text) for id, each in by_id.items() if isinstance(each.text, str)}
         known = _load(self._cache, list(keys.values()))
         waiting: dict[str, Passage] = {}
         for id, passage in by_id.items():
@@ -77,7 +77,7 @@ class GradingService:
 
     def grade_joint(self, question: str, passages: Sequence[Passage]) -> Grade:
         """One grade of all texts together: stored, new, or the fallback's where that failed."""
-        key = _key(self.id, question, *(passage.text for passage in passages), "joint")
+        key = _half_key(self.id, question) + _half_key(*(passage.text for passage in passages), "joint")
         if (found := _load(self._cache, [key]).get(key)) is not None:
             return replace(found, cached=True, seconds=0.0)
         grade = self._skip("joint") if self._given_up else self._evaluator.grade_joint(question, passages)
@@ -150,7 +150,8 @@ class CachedStripGrader:
         """The stored scores. The passage is read where one of them is missing."""
         if not isinstance(passage.text, str):
             return self.inner.grade_strips(question, passage, spans)
-        keys = [_key(self.id, question, passage.text, "strip", str(start), str(end)) for start, end in spans]
+        asked = _half_key(self.id, question)
+        keys = [asked + _half_key(passage.text, "strip", str(start), str(end)) for start, end in spans]
         known = _load(self.cache, keys)
         if all(key in known for key in keys):
             return [known[key].score for key in keys]
@@ -188,11 +189,15 @@ def _save(cache: GradeCache | None, grades: dict[str, Grade]) -> None:
         _log.info("grades are not stored: %s", error.message)
 
 
-def _key(*parts: str) -> str:
-    """Each part is hashed with its length, so that no two lists of parts share a key."""
+def _half_key(*parts: str) -> str:
+    """The first half of a key is of evaluator and question, the other of what is graded.
+
+    So the grades of one question lie side by side in the table, and are written on few of its pages. Each part is
+    hashed with its length, so that no two lists of parts share a key.
+    """
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "big"))
         digest.update(data)
-    return digest.hexdigest()
+    return digest.hexdigest()[:32]

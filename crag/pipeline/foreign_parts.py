@@ -220,7 +220,7 @@ class GuardedEvaluator:
                     if isinstance(grade, Grade) and grade.passage_id in waiting:
                         [grade] = _check_values(_GRADES, [grade], ReplyError, self._title)
                         waiting.remove(grade.passage_id)
-                        yield replace(grade, evaluator=self.id)
+                        yield grade if grade.evaluator == self.id else replace(grade, evaluator=self.id)
         except ProviderError as error:
             why, who = error.cause, error.who
             self._report(error)

@@ -39,7 +39,7 @@ class Cache:
         """Store grades under their keys, in place of older ones."""
         if grades:
             rows = [
-                {"key": key, "grade": _GRADE.dump_json(replace(grade, reason="")).decode()}
+                {"key": key, "grade": _GRADE.dump_json(grade, exclude={"reason"}).decode()}
                 for key, grade in grades.items()
             ]
             with self._database.write(synced=False) as connection:
