@@ -49,7 +49,7 @@ def test_it_opens_at_the_end_and_replays_to_the_end(exported):
 @pytest.mark.slow
 def test_it_pauses_steps_and_slides(exported):
     page = exported
-    slider = page.get_by_role("slider")
+    slider = page.get_by_role("slider", name="Moment of the run")
     slider.focus()
     page.keyboard.press("Home")
     assert state(page) == "paused" and page.locator("output.label").inner_text().startswith("1 of ")
@@ -76,11 +76,29 @@ def test_it_pauses_steps_and_slides(exported):
     assert state(page) == "end" and step.is_disabled()
 
 
+def test_its_lines_are_moved_and_a_dot_leads_to_its_passage(exported):
+    page, says = exported, exported.locator(".rail .says")
+    expect(says).to_have_text("1 grade failed and might have changed it.")
+    line = page.get_by_role("slider", name="enough line")
+    line.focus()
+    page.keyboard.press("Home")
+    expect(says).to_contain_text("From partly to enough (CORRECT): the question would be asked again.")
+    expect(page.locator(".run[data-asked-again]")).to_have_count(1)
+    expect(page.locator(".cx.rail")).to_have_attribute("data-route", "documents")
+    page.keyboard.press("End")
+    expect(line).to_have_attribute("aria-valuenow", "1")
+    expect(page.locator(".run[data-asked-again]")).to_have_count(0)
+    dot = page.locator(".rail .dot").first
+    passage = dot.get_attribute("data-pick").removeprefix("chunk:")
+    dot.click()
+    expect(page.locator(f'.part details[data-keep="{passage}"]')).to_have_attribute("open", "")
+
+
 def test_hostile_words_are_only_words(exported):
     page = exported
     for key in ("Home", "End"):
-        page.get_by_role("slider").focus()
+        page.get_by_role("slider", name="Moment of the run").focus()
         page.keyboard.press(key)
         assert page.locator("body").inner_text().count("window.broken = 1") >= 2
         assert page.locator("img, .part script").count() == 0
-    assert page.locator("script").count() == 3
+    assert page.locator("script").count() == 5

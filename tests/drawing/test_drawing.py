@@ -42,10 +42,12 @@ def test_an_address_that_is_no_web_address_is_only_text():
 def test_only_the_exports_own_script_may_run():
     made = pages.page(Trace.from_events(events()), events())
     scripts = re.findall(r"<script([^>]*)>(.*?)</script>", made, re.DOTALL)
-    assert [about for about, _ in scripts] == [' type="application/json" class="states"', "", ""]
-    first, second = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for _, text in scripts[1:])
-    assert f"script-src 'sha256-{first}' 'sha256-{second}';" in made and not re.search(r"script-src[^;]*unsafe", made)
-    assert "<" not in scripts[0][1]
+    data = [f' type="application/json" class="{name}"' for name in ("railed", "states")]
+    assert [about for about, _ in scripts] == [*data, "", "", ' type="module"']
+    hashes = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for _, text in scripts[2:])
+    allowed = " ".join(f"'sha256-{each}'" for each in hashes)
+    assert f"script-src {allowed};" in made and not re.search(r"script-src[^;]*unsafe", made)
+    assert "<" not in scripts[0][1] + scripts[1][1]
 
 
 def moments(made):

@@ -52,4 +52,4 @@ def test_an_export_replays_the_question_without_its_buttons():
         frame["said"] for frame in made["frames"]
     }
     whole = pages.page(of(run), run)
-    assert "You approved this query." in whole.split('<script type="application/json"')[0]
+    assert "You approved this query." in whole.split('<script type="application/json" class="states"')[0]

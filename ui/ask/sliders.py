@@ -7,24 +7,21 @@ from typing import Any
 
 import streamlit as st
 
-from crag.analysis.whatif.entries import Entry
-from crag.analysis.whatif.lines import tabulate
-from crag.analysis.whatif.replay_plan import Planner
 from crag.analysis.whatif.whatif import WhatIf, redecide
 from crag.core.errors import SettingsError
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
-from crag.core.types import Aggregation, KeepReason, Strip
+from crag.core.types import KeepReason, Strip
 from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.elements import Html
 from crag.export.html.passage import View
 from crag.export.html.path import chip
-from crag.export.html.safe_text import excerpt
+from crag.export.html.rail import describe_run
 from crag.messages.answers import lacking_sentence
 from crag.messages.tuning import unknown_sentence
-from crag.messages.wording import VERDICTS, decision_sentence, words_text
+from crag.messages.wording import decision_sentence, words_text
 from crag.text.words import count_words
 from ui.app import clicks, tab
 from ui.app.clicks import requires
@@ -32,10 +29,7 @@ from ui.app.session import Session
 from ui.components import forms
 from ui.components.drawing import draw
 from ui.components.problems import show
-from ui.components.rail import Outcomes, Point, draw_rail
-
-_MARKS = {Aggregation.ANY: "best", Aggregation.WORST: "worst", Aggregation.MEAN: "average"}
-"""What the score that is compared with the lines is called."""
+from ui.components.rail import draw_rail
 
 
 def sliders(run: str, base: Settings) -> Settings:
@@ -60,48 +54,13 @@ def sliders(run: str, base: Settings) -> Settings:
 
 
 def draw_lines(trace: Trace, settings: Settings, base: Settings, *, web_on: bool) -> None:
-    """The rail of a run: its passages, their score together, and what the run would come to under other lines."""
-    if base.evaluator == "none" or (trace.finished and trace.decision is None):
-        return
+    """The rail of a run; nothing of one without grades."""
 
     def moved(lower: float, upper: float) -> None:
         tab.runs().lines = trace.run_id, lower, upper
 
-    web = web_on or bool(trace.searches)
-    points, outcomes = _passages(trace), Outcomes(settings, 4, web)
-    if trace.decision is not None:
-        entry = Entry.of(trace)
-        mark: Point = {"id": "", "kind": "mark", "title": _MARKS.get(settings.aggregation, "together")}
-        was = {"was": trace.action, "round": len(trace.rounds) - 1}
-        here = outcomes.place(Planner(entry).decision(settings))
-        points.append(mark | was | {"here": here, "table": outcomes.table(tabulate(entry, settings))})
-    run, live = trace.run_id, not trace.finished
-    draw_rail("rail", settings, base, points, outcomes.found, moved, run=run, live=live, web=web)
-
-
-def _passages(trace: Trace) -> list[Point]:
-    """The passages that have a score, and what each earlier search of the library came to."""
-    here = trace.round
-    if here is None:
-        return []
-    scored = [(found.chunk, here.grades.get(found.chunk.id)) for found in here.chunks]
-    deciding = trace.decision.deciding_id if trace.decision else None
-    points: list[Point] = [
-        {
-            "id": chunk.id,
-            "title": words.place(chunk) or excerpt(chunk.source, 60),
-            "score": grade.score,
-            "deciding": chunk.id == deciding,
-            "pick": f"chunk:{chunk.id}",
-        }
-        for chunk, grade in scored
-        if grade is not None and grade.score is not None
-    ]
-    for number, round in enumerate(trace.rounds[:-1], 1):
-        if round.decision and round.decision.score is not None:
-            title = f"search {number}: {VERDICTS[round.decision.action]}"
-            points.append({"id": f"search-{number}", "kind": "earlier", "title": title, "score": round.decision.score})
-    return points
+    if data := describe_run(trace, settings, base, web=web_on):
+        draw_rail("rail", data, moved)
 
 
 def view(trace: Trace, settings: Settings) -> tuple[View, WhatIf | None]:

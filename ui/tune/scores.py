@@ -15,10 +15,11 @@ from crag.core.errors import InputError
 from crag.core.settings import Settings
 from crag.export.html import elements as h
 from crag.export.html import words
+from crag.export.html.rail import Outcomes, Point, describe_rail
 from crag.export.html.safe_text import excerpt
 from ui.components import charts
 from ui.components.drawing import draw
-from ui.components.rail import Outcomes, Point, draw_rail
+from ui.components.rail import draw_rail
 from ui.tune import sliders
 from ui.tune.cache import cached
 from ui.tune.stored import Learnable, Material
@@ -44,7 +45,7 @@ def draw_lines(settings: Settings, own: Settings, material: Material) -> None:
         return list(found.values()), outcomes.found
 
     points, outcomes = cached("lines", material.labels, rest, worked_out)
-    draw_rail("tune-lines", settings, own, points, outcomes, sliders.move)
+    draw_rail("tune-lines", describe_rail(settings, own, points, outcomes), sliders.move)
 
 
 def threshold_marks(settings: Settings) -> list[tuple[str, float]]:

@@ -12,11 +12,14 @@ from types import MappingProxyType
 from typing import Any
 
 from crag.core import events as ev
+from crag.core.policy import searches_web
+from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.export.html import answer, evidence, guidance, marks, meter, path, slides
 from crag.export.html import elements as h
 from crag.export.html.elements import Html, asset
 from crag.export.html.page_pictures import Pictures
+from crag.export.html.rail import describe_run
 from crag.messages.progress import OVER, progress_sentence
 from crag.providers.prices import PRICES, Prices
 
@@ -105,8 +108,8 @@ def _encoded(made: dict[str, Any]) -> Html:
     return Html(json.dumps(made, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
 
 
-_FOLDED = 7
-"""From this section on, a turn of a conversation is folded: chunks, web, meter."""
+_ACTION, _FOLDED = 3, 7
+"""The section that says what was decided; from which one on a turn of a conversation is folded: chunks, web, meter."""
 
 _PAGE = Html(
     '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -115,10 +118,11 @@ _PAGE = Html(
     '<meta name="viewport" content="width=device-width, initial-scale=1">'
     "<title>{title}</title><style>{style}</style></head>"
     '<body class="{kind}"><main>{body}</main><p class="cx small">CRAG Explorer{foot}</p>'
-    "<script>{replay}</script><script>{present}</script></body></html>"
+    "<script>{replay}</script><script>{present}</script>"
+    '<script type="module">{rail}</script></body></html>'
 )
 
-_STATES = Html('<script type="application/json" class="states">{}</script>')
+_DATA = Html('<script type="application/json" class="{}">{}</script>')
 
 
 def file_name(trace: Trace, ending: str) -> str:
@@ -157,13 +161,22 @@ def _run(
 ) -> Html:
     """One run with its replay and its presentation; `folded`: its evidence opens on demand."""
     parts = [h.div("part", data_part=str(place))[section] for place, section in enumerate(drawn)]
+    parts[_ACTION] = h.fragment(parts[_ACTION], _rail(trace))
     if folded:
         behind = h.details("evidence")[h.summary["Evidence"], parts[_FOLDED:]]
         parts = [parts[0], _controls(name), *parts[1:_FOLDED], behind]
     else:
         parts = [_controls(name), *parts]
     slideshow = slides.show_slides(trace, pictures, name=name)
-    return h.section("run", id=name, aria_label=trace.meant)[parts, slideshow, _STATES.format(played)]
+    return h.section("run", id=name, aria_label=trace.meant)[parts, slideshow, _DATA.format("states", played)]
+
+
+def _rail(trace: Trace) -> Html:
+    """Where the scores lie between the lines, which can be dragged; nothing of a run without grades."""
+    settings = Settings.stored(trace.settings).settings
+    known = bool(trace.searches) or not searches_web(trace.action, settings)  # else it was asked to, and there was none
+    data = describe_run(trace, settings, settings, web=known)
+    return _DATA.format("railed", _encoded(data)) if data else Html()
 
 
 def _controls(name: str) -> Html:
@@ -180,17 +193,18 @@ def _controls(name: str) -> Html:
 
 def document(title: str, body: Html, kind: str, foot: str) -> Html:
     """A page of HTML that loads nothing; only the program's own scripts may run. `kind`: "one" or "several" runs."""
-    scripts = [asset("replay.js"), asset("present.js")]
+    scripts = [asset("replay.js"), asset("present.js"), asset("rail.js")]
     hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     return _PAGE.format(
         digests=Html(" ").join(Html("'sha256-{}'").format(digest) for digest in hashes),
         title=title,
-        style=h.fragment(map(asset, ("style.css", "present.css", "page.css"))),
+        style=h.fragment(map(asset, ("style.css", "rail.css", "present.css", "page.css"))),
         kind=kind,
         body=body,
         foot=foot,
         replay=scripts[0],
         present=scripts[1],
+        rail=scripts[2],
     )
 
 

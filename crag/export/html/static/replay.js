@@ -51,6 +51,11 @@
       const cited = event.target.closest("button.cite");
       const source = cited && run.querySelector(`.sources [data-pick="${cited.getAttribute("data-pick")}"]`);
       if (source) source.focus();
+      // A dot of the rail leads to its passage.
+      const dot = event.target.closest(".dot[data-pick]"), id = dot && CSS.escape(dot.dataset.pick.replace("chunk:", ""));
+      const card = dot && run.querySelector(`details[data-keep="${id}"]`);
+      for (let around = card; around; around = around.parentElement.closest("details")) around.open = true;
+      if (card) card.scrollIntoView({ block: "center" });
     });
 
     run.querySelector(".replay").hidden = false;

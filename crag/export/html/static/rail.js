@@ -1,4 +1,4 @@
-// Draws the rail and lets its two lines be dragged. What a place of the lines comes to stands in tables that the engine
+// Draws rails and lets its two lines be dragged. What a place of the lines comes to stands in tables that the engine
 // made: nothing is decided here. A line that is let go is told to the script until the script stands where it does.
 const SVG = "http://www.w3.org/2000/svg";
 const STILL = 400; // milliseconds after the last key until the script is told
@@ -184,7 +184,7 @@ class Rail {
       const told = { "aria-label": `${name} line`, "aria-valuemin": from / 100, "aria-valuemax": to / 100, "aria-valuenow": value / 100, "aria-valuetext": spoken[0].toUpperCase() + spoken.slice(1) };
       Object.entries(told).forEach(([attribute, value]) => line.setAttribute(attribute, value));
     });
-    document.documentElement.toggleAttribute("data-asked-again", Boolean(moved && mark && mark.again));
+    (this.box.closest(".run") || document.documentElement).toggleAttribute("data-asked-again", Boolean(moved && mark && mark.again));
   }
 
   // Where both lines stand at one place, the first pull says which is meant.
@@ -239,7 +239,14 @@ class Rail {
   }
 }
 
-// Called with every run of the script. Where its place is drawn anew, a page's rail goes there as it is.
+// An exported page says once what its rails are drawn from; there they stay as a hand leaves them.
+document.querySelectorAll("script.railed").forEach((given) => {
+  const rail = new Rail();
+  given.after(rail.box);
+  rail.update(JSON.parse(given.textContent), () => (rail.told = null));
+});
+
+// In the app: called with every run of the script. Where its place is drawn anew, a page's rail goes there as it is.
 export default function ({ data, parentElement, setTriggerValue }) {
   const rail = (rails[data.run ? "run" : "runs"] ||= new Rail());
   const elsewhere = rail.box.parentNode !== parentElement;
