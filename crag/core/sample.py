@@ -15,8 +15,8 @@ _HERE = Path(__file__).resolve().parent.parent
 FOLDER = _HERE / "samples" if (_HERE / "samples").is_dir() else _HERE.parent / "samples"
 """Inside the installed package; in a checkout beside it."""
 
-RECORDING = FOLDER / "recorded-run.jsonl"
-"""The events of a run over the sample, which the app's first page plays (`python -m samples.record`)."""
+STORIES = FOLDER / "stories"
+"""The events of runs over the sample, a file each, which the app plays (`python -m samples.record`)."""
 
 
 @dataclass(frozen=True, slots=True)

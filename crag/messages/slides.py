@@ -90,14 +90,3 @@ def source_sentence(citation: Citation) -> str:
 def end_sentence(trace: Trace) -> str:
     """How a run ended that came to no answer."""
     return failure_sentence(trace.failure, name_in_sentence) if trace.failure else "The run was stopped."
-
-
-def outcomes(trace: Trace) -> dict[Action, str]:
-    """What each action leads to under a run's settings, in few words."""
-    settings = trace.run_settings
-    said = {}
-    for action in Action:
-        documents, web = action in settings.internal_on, action in settings.web_on
-        used = ["documents"] * documents + ["web"] * web
-        said[action] = " and ".join(used) if len(used) > 1 else f"{used[0]} alone" if used else "no answer"
-    return said

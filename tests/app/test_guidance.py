@@ -1,7 +1,6 @@
 """Help under an answer that there is none: drawn inert, opened with a click, searched with exactly the query shown."""
 
 import re
-import threading
 from dataclasses import replace
 
 import pytest
@@ -142,41 +141,3 @@ def test_admins_are_named_only_where_the_deployment_allows_it(people, monkeypatc
     program().configure("owner", show_admins=False)
     page_said = said(visit(who="ben"))
     assert "cleo@" not in page_said.lower() and "Ask the person who gave you the address" in page_said
-
-
-# The guided tour on the Compare page: started, stopped from running twice, and shown with both sides of each step
-
-
-@pytest.fixture
-def compare(app: AppTest) -> AppTest:
-    app.run()
-    app.session_state["tour-panel"] = True
-    app.switch_page("pages/compare.py").run()
-    assert not app.exception
-    return app
-
-
-def test_it_is_offered_over_an_empty_library(compare: AppTest) -> None:
-    assert compare.button(key="tour-start").label == "Start the tour"
-
-
-def test_a_second_tour_waits_for_the_first(compare: AppTest) -> None:
-    release = threading.Event()
-    job = program().jobs.start("tour", "another", lambda cancel, emit: release.wait(60) and None, workspace="elsewhere")
-    compare.button(key="tour-start").click().run()
-    release.set()
-    list(job.follow())
-    assert not compare.exception and "A tour is under way" in compare.toast[0].value
-    assert not program().jobs.running("tour")
-
-
-@pytest.mark.slow
-def test_all_situations_are_shown_with_both_sides(compare: AppTest) -> None:
-    compare.button(key="tour-start").click().run()
-    (job,) = program().jobs.running("tour")
-    list(job.follow())
-    compare.run()
-    page = said(compare)
-    assert not compare.exception and not job.error and "</div>0" not in page and page.count("Marked: ") == 2
-    assert page.count("Plain RAG") >= 3 and "3. An order to the model" in page and "Says 4.0 percent" in page
-    assert program().engine.library().size == (0, 0)

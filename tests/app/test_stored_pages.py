@@ -8,10 +8,12 @@ from dataclasses import replace
 
 import pytest
 
+from crag.analysis import tour
 from crag.analysis.evaluate import evaluations
+from crag.analysis.tour import load_story
 from crag.core.config import AppConfig
-from crag.core.events import Event, events_from_jsonl
-from crag.core.sample import RECORDING, load_sample
+from crag.core.events import Event
+from crag.core.sample import load_sample
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.export.html import pages
@@ -134,7 +136,7 @@ def test_an_unfinished_evaluation_of_another_build_is_shown_and_says_why_it_cann
 
 @pytest.fixture
 def events() -> list[Event]:
-    return events_from_jsonl(RECORDING.read_text(encoding="utf-8"))
+    return load_story("ambiguous")
 
 
 def test_it_shows_the_steps_in_order_with_nothing_to_click(events):
@@ -148,25 +150,24 @@ def test_it_shows_the_steps_in_order_with_nothing_to_click(events):
 
 
 @pytest.mark.slow
-def test_it_is_what_the_sample_gives_today(events, sample_data, tmp_path):
+def test_stories_are_what_the_sample_gives_today(sample_data, tmp_path):
     shutil.copytree(sample_data, tmp_path, dirs_exist_ok=True)
     engine = local_models.engine(AppConfig.of(data=tmp_path, web="folder", web_folder=load_sample().web))
-    kept, now = Trace.from_events(events), Trace.from_events(record(engine))
-    engine.close()
     remedy = "run python -m samples.record"
-    assert (kept.question, kept.settings, kept.action) == (now.question, now.settings, now.action), remedy
-    assert kept.answer.text == now.answer.text, remedy
-    assert [each.text for each in kept.kept()] == [each.text for each in now.kept()], remedy
-    assert [round(each.score, 2) for each in kept.round.grades.values()] == [
-        round(each.score, 2) for each in now.round.grades.values()
-    ], remedy
+    for name, events in record(engine):
+        kept, now = Trace.from_events(load_story(name)), Trace.from_events(events)
+        assert (kept.question, kept.settings, kept.action) == (now.question, now.settings, now.action), remedy
+        assert kept.answer.text == now.answer.text, remedy
+        assert [each.text for each in kept.kept()] == [each.text for each in now.kept()], remedy
+        scores = [[round(each.score, 2) for each in run.round.grades.values()] for run in (kept, now)]
+        assert scores[0] == scores[1], remedy
+    engine.close()
 
 
 @pytest.mark.parametrize("damaged", [None, "no json", '{"kind": "graded"}'])
 def test_without_a_recording_that_can_be_read_the_page_goes_without(app, monkeypatch, tmp_path, damaged):
-    place = tmp_path / "recorded-run.jsonl"
     if damaged is not None:
-        place.write_text(damaged)
-    monkeypatch.setattr(welcome, "RECORDING", place)
+        (tmp_path / "ambiguous.jsonl").write_text(damaged)
+    monkeypatch.setattr(tour, "STORIES", tmp_path)
     app.run()
     assert not app.exception and "A recorded run" not in said(app) and app.button(key="try-0")

@@ -10,7 +10,6 @@ from crag.evaluation.refinement import make_strip
 from crag.export.html.page_pictures import shown_sources
 from crag.export.html.slides import run_slides
 from crag.export.markdown import handed_over
-from crag.messages.slides import outcomes
 from crag.testing.fakes import chunk_of
 from tests.support.whole_run import approved, events, refused
 
@@ -40,10 +39,6 @@ def test_two_citations_of_one_page_are_shown_once():
     first, web = trace.answer.citations
     more = replace(trace.answer, citations=(first, replace(first, number=3), web))
     assert [each.number for each in shown_sources(replace(trace, answer=more))] == [1, 2]
-
-
-def test_what_each_action_leads_to_is_of_the_runs_own_settings():
-    assert list(outcomes(Trace.from_events(events())).values()) == ["documents alone", "documents and web", "web alone"]
 
 
 def test_evidence_that_was_handed_over_is_the_last_scene_and_no_answer_is_told():

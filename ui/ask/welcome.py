@@ -9,10 +9,10 @@ from pathlib import PurePath
 from urllib.parse import urlsplit
 
 import streamlit as st
-from pydantic import ValidationError
 
-from crag.core.events import Event, StepFinished, events_from_jsonl
-from crag.core.sample import RECORDING
+from crag.analysis.tour import load_story
+from crag.core.errors import NotFoundError
+from crag.core.events import Event, StepFinished
 from crag.core.trace import Trace
 from crag.core.types import Step
 from crag.export.html import elements as h
@@ -20,11 +20,10 @@ from crag.export.html import path, slides, words
 from crag.export.html.elements import Html
 from crag.export.html.safe_text import markdown
 from crag.messages.wording import VERDICTS
-from ui.app import guide, tab
+from ui.app import guide, navigation, tab
 from ui.app.program import program
 from ui.app.session import Session
 from ui.ask import conversation
-from ui.compare import state
 from ui.components import problems
 from ui.components.drawing import apply_more, draw
 from ui.documents import progress, uploads
@@ -111,7 +110,7 @@ def _library(session: Session) -> None:
         asked = {f"What is {re.sub(r'[-_]+', ' ', PurePath(name).stem)} about?": name for name in latest}
     _questions(session, "Three questions to try" if sample else "Try a question", asked)
     if sample:
-        st.button("Break it on purpose: a guided tour", key="to-tour", type="tertiary", on_click=state.open_tour)
+        st.button("Break it on purpose: a demo", key="to-tour", type="tertiary", on_click=navigation.go, args=("demo",))
 
 
 def _sample(session: Session) -> None:
@@ -149,6 +148,7 @@ _SHOWN = ("Question", *_ENDS, "Answer")
 def play() -> None:
     """Draw the run with its states in turn; nothing where the recording is missing or can't be read."""
     if drawn := _drawn():
+        apply_more("rail.css")
         apply_more("present.css")
         apply_more("tour.css")
         draw(drawn)
@@ -157,8 +157,8 @@ def play() -> None:
 @st.cache_resource(show_spinner=False)
 def _drawn() -> Html:
     try:
-        return draw_states(events_from_jsonl(RECORDING.read_text(encoding="utf-8")))
-    except (OSError, ValidationError) as error:
+        return draw_states(load_story("ambiguous"))
+    except NotFoundError as error:
         _log.warning("the recorded run of the first page is not shown: %s", error)
         return Html()
 

@@ -21,7 +21,7 @@ from ui.app import clicks, fragments, guide, navigation
 from ui.app.program import prices_in_use, program
 from ui.app.session import REFUSALS, Session
 from ui.compare import run_columns as compare_lanes
-from ui.compare import state, tour
+from ui.compare import state
 from ui.compare.run_columns import Lane
 from ui.compare.state import MOST, QUESTION, Way
 from ui.components import downloads, forms, problems
@@ -215,7 +215,6 @@ def _first(session: Session) -> None:
     else:
         guide.empty(session, said)
         form(session)
-    tour.panel(session)
 
 
 def _lanes(session: Session, runs: Sequence[str]) -> list[Lane]:

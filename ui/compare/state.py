@@ -21,8 +21,6 @@ MOST = 4
 
 _RUN = re.compile(r"[\w-]{1,80}")
 
-TOUR = "tour-panel"
-"""The key of the guided tour's panel, which holds whether it is open."""
 QUESTION = "compare-question"
 """The key of the widget that holds what the next comparison asks."""
 
@@ -37,19 +35,15 @@ class Way:
 
 @dataclass(slots=True)
 class CompareState(LibraryState):
-    """The runs compared, the run and source that are open, the ways of the next comparison, how often they changed.
-
-    `tour`: the job of the guided tour that is followed.
-    """
+    """The runs compared, the run and source that are open, the ways of the next comparison, how often they changed."""
 
     runs: list[str] = field(default_factory=list)
     opened: tuple[str, str] | None = None
     ways: list[Way] | None = None
     turn: int = 0
-    tour: str = ""
 
     def forget(self) -> None:
-        self.runs, self.opened, self.ways, self.tour = [], None, None, ""
+        self.runs, self.opened, self.ways = [], None, None
 
 
 def compared_runs() -> list[str]:
@@ -129,13 +123,6 @@ def compare(*runs: str) -> None:
     """Go to these runs side by side."""
     close_source()
     state().runs = list(runs)
-    navigation.go("compare")
-
-
-def open_tour() -> None:
-    """From another page to the guided tour."""
-    state().runs = []
-    st.session_state[TOUR] = True
     navigation.go("compare")
 
 

@@ -29,6 +29,7 @@ def follow(picked: str) -> bool:
 
 def show(slides: Html) -> None:
     """Draw slides as `show_slides` makes them, and listen to the keys that step through them."""
+    apply_more("rail.css")
     apply_more("present.css")
     draw(slides)
     listener = st.components.v2.component("crag_present", js=_script(), isolate_styles=False)

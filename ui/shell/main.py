@@ -16,7 +16,7 @@ from ui.components import drawing, problems
 from ui.signin import page as signin
 
 PAGES = Path(__file__).parents[2] / "pages"
-FRONT = ("ask", "documents", "tune")
+FRONT = ("ask", "documents", "tune", "demo")
 """The pages that stand in the navigation themselves; the others are in its menu."""
 
 
@@ -30,6 +30,7 @@ def draw() -> None:
         "ask": st.Page(PAGES / "ask.py", title="Ask", default=True),
         "documents": st.Page(PAGES / "documents.py", title="Documents", url_path="documents"),
         "tune": st.Page(PAGES / "tune.py", title="Tune", url_path="tune"),
+        "demo": st.Page(PAGES / "demo.py", title="Demo", url_path="demo"),
         "compare": st.Page(PAGES / "compare.py", title="Compare", url_path="compare"),
         "evaluate": st.Page(PAGES / "evaluate.py", title="Evaluate", url_path="evaluate"),
         "monitor": st.Page(PAGES / "monitor.py", title="Monitor", url_path="monitor"),

@@ -6,6 +6,7 @@ What it is drawn from, as rail.js takes it: nothing is decided there.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 from crag.analysis.whatif.entries import Entry
@@ -15,7 +16,10 @@ from crag.core.policy import searches_web, uses_documents
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Aggregation
+from crag.evaluation.trigger import verdict
+from crag.export.html import elements as h
 from crag.export.html import words
+from crag.export.html.elements import Html
 from crag.export.html.safe_text import excerpt
 from crag.messages.tuning import unknown_sentence
 from crag.messages.wording import VERDICTS
@@ -131,6 +135,31 @@ def describe_run(trace: Trace, settings: Settings, start: Settings, *, web: bool
         points.append(mark | was | {"here": here, "table": outcomes.table(tabulate(entry, settings))})
     live = not trace.finished
     return describe_rail(settings, start, points, outcomes.found, run=trace.run_id, live=live, web=web)
+
+
+def picture_rail(trace: Trace) -> Html:
+    """The rail of a run as a picture that nothing moves; nothing of a run without grades."""
+    settings = Settings.stored(trace.settings).settings
+    data = describe_run(trace, settings, settings, web=True)
+    if data is None or trace.decision is None or trace.decision.score is None:
+        return Html()
+    zones = [
+        h.div(f"zone {each.lower()}")[h.span("verdict-word")[said], h.span("leads")[leads]]
+        for each, (said, leads) in data["zones"].items()
+    ]
+    passages = [point["score"] for point in data["points"] if "kind" not in point]
+    upper, lower = settings.upper, settings.lower
+    dots = [
+        h.i(f"dot {verdict(score, upper=upper, lower=lower).lower()}", style=f"left:{score:.1%};margin-top:{step}rem")
+        for score, step in zip(passages, cycle((0, 0.7, -0.7)), strict=False)
+    ]
+    mark = h.i(f"mark {trace.decision.action.lower()}", style=f"left:{trace.decision.score:.1%}")
+    lines = [h.div(f"line {which}")[h.i] for which in ("lower", "upper")]
+    label = h.span("label")[f"together {trace.decision.score:.2f}"]
+    places = f"--lower:{lower};--upper:{upper};--mark:{trace.decision.score}"
+    return h.div("cx rail", style=places, aria_hidden="true")[
+        h.div("scale")[h.div("axis")[zones, h.div("field")[dots, mark], label, lines]]
+    ]
 
 
 def _passages(trace: Trace) -> list[Point]:

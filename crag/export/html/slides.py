@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from crag.core.trace import Trace
-from crag.core.types import Action, Chunk, Citation, Decision, Strip
+from crag.core.types import Chunk, Citation, Decision, Strip
 from crag.export.html import answer, evidence, words
 from crag.export.html import elements as h
 from crag.export.html.elements import Html
 from crag.export.html.page_pictures import Pictures, shown_sources
 from crag.export.html.passage import Passage, View, draw_passage
+from crag.export.html.rail import picture_rail
 from crag.export.html.safe_text import excerpt, site
 from crag.messages import slides as sentences
 from crag.messages.wording import context_text, decision_sentence
-from crag.text.formats import format_score
 
 _LONG_QUESTION = 140
 """Characters from which on a question is set smaller."""
@@ -42,7 +42,7 @@ def run_slides(trace: Trace, pictures: Pictures) -> Iterator[DrawnSlide]:
         step = "Evaluate" if here.made else "Retrieve"
         yield DrawnSlide(step=step, says=sentences.chunks_sentence(moment), picture=drawn)
         if here.decision:
-            drawn = _action(trace, here.decision)
+            drawn = _action(moment, here.decision)
             yield DrawnSlide(step="Action", says=decision_sentence(here.decision), picture=drawn)
     if strips := sift_strips(trace):
         yield DrawnSlide(step="Refine", says=sentences.kept_sentence(strips), picture=_kept(trace, strips))
@@ -69,12 +69,16 @@ def sift_strips(trace: Trace) -> tuple[Strip, ...]:
 
 
 def show_slides(trace: Trace, pictures: Pictures, *, name: str, app: bool = False) -> Html:
-    """A run's slides over the whole window; present.js steps through them. `name` tells them from others on a page.
+    """All slides of a run, as `draw_slides` has it."""
+    return draw_slides(list(run_slides(trace, pictures)), "The run, step by step", trace.meant, name=name, app=app)
+
+
+def draw_slides(slides: Sequence[DrawnSlide], label: str, topic: str, *, name: str, app: bool = False) -> Html:
+    """Slides over the whole window; present.js steps through them. `name` tells them from others on a page.
 
     In the `app` they are open, and the way back is a click that the script hears; elsewhere a button with data-present
     opens them.
     """
-    slides = list(run_slides(trace, pictures))
     drawn = [
         h.section(
             "scene" if place else "scene shown",
@@ -88,18 +92,18 @@ def show_slides(trace: Trace, pictures: Pictures, *, name: str, app: bool = Fals
         data_slideshow=name,
         role="dialog",
         aria_modal="true",
-        aria_label="The run, step by step",
+        aria_label=label,
         tabindex="-1",
         hidden=None if app else "hidden",
     )[
-        h.ol("rail", aria_hidden="true")[marks],
+        h.ol("marks", aria_hidden="true")[marks],
         h.div("scenes")[drawn],
         h.div("toolbar")[
             h.button(type="button", data_step="back", disabled="disabled")["Back"],
             h.button(type="button", data_step="on")["Next"],
             h.span("place")[f"1 of {len(slides)}"],
             h.span("unseen", role="status"),
-            h.span("topic")[excerpt(trace.meant, 200)],
+            h.span("topic")[excerpt(topic, 200)],
             h.span("hint", aria_hidden="true")["← →  step · Esc  end"],
             h.button(type="button", data_step="fill", hidden="hidden")["Full screen"],
             h.button(type="button", data_step="close", data_pick="present:close" if app else None)["Close"],
@@ -121,30 +125,12 @@ def _question(trace: Trace) -> Html:
     return h.fragment(trace.standalone and h.p("of typed")[above], asked)
 
 
-def _action(trace: Trace, decision: Decision) -> Html:
-    """The action large, and the score's place on the scale with what each part of it leads to."""
+def _action(moment: Trace, decision: Decision) -> Html:
+    """The action large, and where the scores lie between the lines."""
     large = h.p(f"verdict-large {decision.action.lower()}")[
         h.span("icon", aria_hidden="true")[words.ICONS[decision.action]], decision.action
     ]
-    if decision.score is None:
-        return large
-    leads = sentences.outcomes(trace)
-    ends = {
-        Action.INCORRECT: (0.0, decision.lower),
-        Action.AMBIGUOUS: (decision.lower, decision.upper),
-        Action.CORRECT: (decision.upper, 1.0),
-    }
-    zones = [
-        h.span(f"{action.lower()}{' now' if action is decision.action else ''}", style=f"flex:{end - start:.4f} 1 0")[
-            h.span("band"), h.span("to")[h.b[f"{words.ICONS[action]} {action.capitalize()}"], leads[action]]
-        ]
-        for action, (start, end) in ends.items()
-        if end > start
-    ]
-    needle = h.div("needle", style=f"left:{min(0.97, max(0.03, decision.score)):.1%}")[
-        format_score(decision.score, decision.upper, decision.lower)
-    ]
-    return h.fragment(large, h.div("scale")[needle, h.div("zones")[zones]])
+    return h.fragment(large, picture_rail(moment))
 
 
 def _kept(trace: Trace, strips: Iterable[Strip]) -> Html:

@@ -14,7 +14,7 @@
     const scenes = [...slideshow.querySelectorAll(".scene")], last = scenes.length - 1;
     const now = Math.min(last, Math.max(0, wanted));
     scenes.forEach((scene, place) => scene.classList.toggle("shown", place === now));
-    slideshow.querySelectorAll(".rail li").forEach((mark, place) => {
+    slideshow.querySelectorAll(".marks li").forEach((mark, place) => {
       mark.classList.toggle("past", place < now);
       mark.classList.toggle("now", place === now);
     });

@@ -1,0 +1,45 @@
+"""The Demo page: a wall of recorded stories, each over the whole window, over an empty library too."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from crag.analysis import tour
+from tests.support.app_text import pick, said
+from ui.app.program import program
+
+
+@pytest.fixture
+def demo(app: AppTest) -> AppTest:
+    app.run()
+    app.switch_page("pages/demo.py").run()
+    assert not app.exception
+    return app
+
+
+def test_each_story_plays_and_ends(demo: AppTest) -> None:
+    assert "Plain RAG was misled <b>2</b> of 3 times" in said(demo) and "CRAG was misled <b>0</b> of 3" in said(demo)
+    for story, slides in {"correct": 6, "ambiguous": 7, "incorrect": 7, "break": 4}.items():
+        demo.button(key=f"demo-play-{story}").click().run()
+        assert not demo.exception and said(demo).count('<section class="scene') >= slides - 1
+        assert demo.query_params["story"] == story
+        assert "slideshow" not in said(pick(demo, "present:close"))
+    assert program().engine.library().size == (0, 0) and program().engine.library().runs.ids() == []
+
+
+def test_both_sides_of_each_situation_are_shown(demo: AppTest) -> None:
+    demo.button(key="demo-play-break").click().run()
+    page = said(demo)
+    assert page.count('class="pair"') == 3 and "An order to the model" in page and "Says 4.0 percent" in page
+
+
+def test_without_recordings_it_says_so(app: AppTest, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+    monkeypatch.setattr(tour, "STORIES", tmp_path)
+    app.run()
+    app.switch_page("pages/demo.py").run()
+    assert not app.exception and "The recorded run correct can" in said(app)
+
+
+def test_an_unknown_story_in_the_address_shows_the_wall(demo: AppTest) -> None:
+    demo.query_params["present"], demo.query_params["story"] = "1", "<b>other</b>"
+    demo.run()
+    assert not demo.exception and "slideshow" not in said(demo) and demo.button(key="demo-play-correct")

@@ -1,0 +1,101 @@
+"""Demo: recorded runs over the sample, each a story over the whole window; nothing is asked for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import streamlit as st
+
+from crag.analysis.tour import SITUATIONS, STRATEGIES, is_misled, load_runs, load_story, marked
+from crag.core.trace import Trace
+from crag.core.types import Action
+from crag.export.html import elements as h
+from crag.export.html import words
+from crag.export.html.answer import answer, state_chip
+from crag.export.html.elements import Html
+from crag.export.html.page_pictures import pictures
+from crag.export.html.path import action
+from crag.export.html.rail import picture_rail
+from crag.export.html.safe_text import markdown
+from crag.export.html.slides import DrawnSlide, draw_slides, show_slides
+from crag.messages.explanations import TITLES, says_text, situation_sentence
+from ui.app import navigation
+from ui.app.session import Session
+from ui.components.drawing import apply_more, draw
+from ui.run import pageview, presentation
+
+_STORY, _BREAK = "story", "break"
+"""What the address calls the story that is shown, and the name of the sample's being broken."""
+_WHO = dict(zip(STRATEGIES, ("Plain RAG", "CRAG"), strict=True))
+_ABOUT: Mapping[Action, tuple[str, str]] = {
+    Action.CORRECT: ("The documents know", "One passage answers. The web is left alone."),
+    Action.AMBIGUOUS: ("Half of it is missing", "The documents answer in part, so the web is searched too."),
+    Action.INCORRECT: ("Nothing fits", "What was found is dropped. The web answers in its place."),
+}
+_BROKEN = "Broken on purpose"
+_HOW = "The answer is taken away, a later year is asked for, an order to the model is planted."
+
+
+def show(session: Session) -> None:
+    """The wall of stories, and over it the one that the address names. Raises NotFoundError."""
+    stories = {each.lower(): Trace.from_events(load_story(each.lower())) for each in Action}
+    if presentation.wanted():
+        _present(session, st.query_params.get(_STORY, ""), stories)
+    apply_more("rail.css")
+    st.caption("Recorded over the sample, a public report. Each plays over the whole window: ← and → step, Esc ends.")
+    places = iter([*st.columns(2, gap="medium"), *st.columns(2, gap="medium")])
+    for each, (title, about) in _ABOUT.items():
+        with next(places):
+            _card(each.lower(), title, stories[each.lower()].meant, about, picture_rail(stories[each.lower()]))
+    with next(places):
+        _card(_BREAK, _BROKEN, _HOW, "Plain RAG and CRAG are asked the same.", _scoreboard(_misled()))
+
+
+def _card(story: str, title: str, said: str, about: str, picture: Html) -> None:
+    with st.container(border=True, key=f"demo-{story}", height="stretch"):
+        draw(picture)
+        st.markdown(f"**{markdown(title)}**  \n{markdown(said)}")
+        st.caption(markdown(about))
+        st.button("Play", key=f"demo-play-{story}", on_click=_play, args=(story,), help=f"Plays “{title}”.")
+
+
+def _play(story: str) -> None:
+    navigation.name(story=story)
+    presentation.enter()
+
+
+def _present(session: Session, story: str, stories: Mapping[str, Trace]) -> None:
+    if story == _BREAK:
+        presentation.show(draw_slides(list(_slides()), _BROKEN, _HOW, name=story, app=True))
+    elif trace := stories.get(story):
+        shown = pictures(session.library, trace, pageview.image)
+        presentation.show(show_slides(trace, shown, name=story, app=True))
+
+
+def _misled() -> dict[str, int]:
+    """How many of the situations misled each strategy."""
+    runs = [(situation, load_runs(situation)) for situation in SITUATIONS]
+    return {name: sum(is_misled(each, of[place]) for each, of in runs) for place, name in enumerate(STRATEGIES)}
+
+
+def _scoreboard(misled: Mapping[str, int]) -> Html:
+    lines = [
+        h.p[f"{_WHO[name]} was misled ", h.b[number], f" of {len(SITUATIONS)} times"] for name, number in misled.items()
+    ]
+    return h.div("cx scoreboard")[lines]
+
+
+def _slides() -> Iterator[DrawnSlide]:
+    """The score, then each situation with what both make of it side by side."""
+    yield DrawnSlide(step=_BROKEN, says=_HOW, picture=_scoreboard(_misled()))
+    for each in SITUATIONS:
+        pair = [h.div[_run(trace)] for trace in load_runs(each)]
+        yield DrawnSlide(step=TITLES[each.kind], says=situation_sentence(each), picture=h.div("pair")[pair])
+
+
+def _run(trace: Trace) -> Html:
+    """One run's decision and answer, and how much of what it found speaks to a model."""
+    head = h.p[h.b[_WHO[trace.strategy]], " ", state_chip(trace.outcome), " ", h.span("tag")[says_text(trace)]]
+    number = marked(trace)
+    note = h.p("small")[f"Marked: {words.count(number, 'chunk')} with text that speaks to a model."] if number else ""
+    return h.fragment(h.div("cx")[head], action(trace), answer(trace, opens=False), h.div("cx")[note])
