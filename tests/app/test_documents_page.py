@@ -66,7 +66,7 @@ def test_names_like_formulas_are_inert_in_the_table_which_can_be_downloaded(docu
     row = frame.value.iloc[0]
     assert row["Document"] == "'@SUM(1).pdf" and row["Title"].startswith("'@SUM")
     assert program().engine.library().documents.all()[0].name == "@SUM(1).pdf"
-    assert "\\@SUM\\(1\\)\\.pdf" in [heading.value for heading in documents.subheader]
+    assert "\\@SUM\\(1\\)\\.pdf" in [heading.value for heading in documents.header]
 
 
 @pytest.mark.slow

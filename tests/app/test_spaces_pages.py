@@ -12,7 +12,7 @@ from ui.app.program import program, stop_of_removed
 
 WORD = "Zanzibarine"
 TEXT = f"The {WORD} lighthouse of Alexandria guided ships into the harbour, and was built of stone."
-PAGES = ("ask", "documents", "tune", "compare", "evaluate", "settings")
+PAGES = ("ask", "documents", "tune", "demo", "compare", "evaluate", "settings")
 
 
 def test_the_choices_of_an_admin_become_those_of_new_sessions_when_kept(people, data):

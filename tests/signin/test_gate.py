@@ -26,7 +26,7 @@ PROVIDER = {
     "server_metadata_url": ISSUER + "/.well-known/openid-configuration",
 }
 AUTH: dict[str, Any] = {"redirect_uri": f"{HERE}/oauth2callback", "cookie_secret": SECRET, **PROVIDER}
-PAGES = ("ask", "documents", "tune", "compare", "evaluate", "settings")
+PAGES = ("ask", "documents", "tune", "demo", "compare", "evaluate", "settings")
 
 
 @pytest.fixture(autouse=True)

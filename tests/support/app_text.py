@@ -45,7 +45,7 @@ def plain(app: AppTest) -> str:
 def said(app: AppTest) -> str:
     """Everything the page says, tags and all."""
     html = [element.proto.body.replace("&#x27;", "'") for element in app.get("html")]
-    text = [*app.markdown, *app.error, *app.warning, *app.success, *app.info, *app.caption, *app.title, *app.subheader]
+    text = [*app.markdown, *app.error, *app.warning, *app.success, *app.info, *app.caption, *app.title, *app.header]
     cells = [str(cell) for table in app.table for row in [table.value.columns, *table.value.to_numpy()] for cell in row]
     bars = [element.proto.text for element in app.get("progress")]
     folds = [expander.label for expander in app.expander]

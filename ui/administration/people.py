@@ -110,7 +110,7 @@ def _give(session: Session, id: str, was: Role, role: Role) -> None:
 
 
 def _invite(session: Session) -> None:
-    st.subheader("Invite", anchor=False)
+    st.header("Invite", anchor=False)
     turn = state().people
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         email = st.text_input("E-mail", key=f"admin-invite-{turn}", placeholder="name@example.org")

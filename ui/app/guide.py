@@ -50,7 +50,7 @@ def show(session: Session) -> None:
         st.title("There are no documents here yet", anchor=False)
         draw(_role(entered))
         _shared(entered)
-        st.subheader("Your admins", anchor=False)
+        st.header("Your admins", anchor=False)
         draw(_admins())
 
 
@@ -98,7 +98,7 @@ def _role(entered: Entered) -> Html:
 
 
 def _shared(entered: Entered) -> None:
-    st.subheader("Shared with you", anchor=False)
+    st.header("Shared with you", anchor=False)
     others = [each for each in entered.choices if each.workspace.name != entered.workspace]
     if not others:
         how = (

@@ -49,7 +49,7 @@ def apply_more(name: str) -> None:
 
 def heading(name: str, about: str = "") -> None:
     """The heading of a section, with what is to be said of it beside it in small type."""
-    st.subheader(f"{markdown(name)} :small[:gray[{markdown(about)}]]" if about else markdown(name), anchor=False)
+    st.header(f"{markdown(name)} :small[:gray[{markdown(about)}]]" if about else markdown(name), anchor=False)
 
 
 def draw(html: Html | Tag | None) -> None:

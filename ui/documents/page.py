@@ -41,7 +41,7 @@ def show(session: Session, *, live: bool) -> None:
             many = words.count(len(held), "document")
             said = many if len(shown) == len(held) else f"{len(shown):,} of {many}"
             with heading:
-                st.subheader(said, anchor=False)
+                st.header(said, anchor=False)
         _rows(session, held, shown)
         if sum(each.document.chunks for each in held) > map_view.AT_ONCE:
             charts.load_early()  # the map of a large library takes long enough by itself
@@ -146,7 +146,7 @@ _VIEWS: Mapping[str, tuple[str, Callable[[Session, Held], None]]] = {
 
 def _document(session: Session, held: Held) -> None:
     """Raises CragError."""
-    st.subheader(markdown(held.document.name), anchor=False)
+    st.header(markdown(held.document.name), anchor=False)
     _facts(held)
     titles = {name: title for name, (title, _) in _VIEWS.items()}
     _VIEWS[forms.one_of("What to look at", titles, contents.VIEW)][1](session, held)

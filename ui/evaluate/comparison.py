@@ -209,7 +209,7 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
         ) from error
     one, other = (numbers.rows_of(session, each) for each in pair)
     _changed(session, changes(one, other), said)
-    st.subheader("Differences", anchor=False)
+    st.header("Differences", anchor=False)
     st.markdown(sentences(measures, said))
     st.caption(UNTIMED)
     st.table(other_numbers(measures, said), border="horizontal", hide_index=True)
@@ -261,7 +261,7 @@ def _files(first: Evaluation, second: Evaluation, measures: Mapping[str, Differe
 
 def _changed(session: Session, found: Sequence[Change], said: tuple[str, str]) -> None:
     """The questions that ended otherwise."""
-    st.subheader("Questions that changed", anchor=False)
+    st.header("Questions that changed", anchor=False)
     if not found:
         st.caption("None: every question ended the same way in both.")
         return

@@ -39,7 +39,7 @@ AT_ONCE = 500
 
 def show(session: Session, chosen: Sequence[Evaluation], called: Mapping[str, str]) -> dict[str, Funnel]:
     """The funnels in one chart, and what they say; by name those that are known."""
-    st.subheader("Where answers are lost", anchor=False)
+    st.header("Where answers are lost", anchor=False)
     found: dict[str, Funnel] = {}
     with problems.reported():
         found = {called[each.id]: funnel for each in chosen if (funnel := followed(session, each)) is not None}
@@ -97,7 +97,7 @@ def losses(session: Session, found: Mapping[str, Funnel]) -> None:
     found = {name: funnel for name, funnel in found.items() if funnel.losses}
     if not found:
         return
-    st.subheader("Lost answers", anchor=False)
+    st.header("Lost answers", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if len(found) > 1:
             name = st.selectbox("Losses of", list(found), key="eval-losses-of", label_visibility="collapsed")

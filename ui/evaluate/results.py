@@ -50,7 +50,7 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
         with st.expander("Other measures: first retrieval, seconds by step", key="eval-rest"):
             _measures(columns, rest=True)
     with right:
-        st.subheader("Actions", anchor=False)
+        st.header("Actions", anchor=False)
         again = any(column.result.actions != column.result.first_actions for column in columns)
         first = again and st.toggle(
             "Of the first retrieval", key="eval-first", help="Off: of the retrieval that was acted on."
@@ -114,7 +114,7 @@ def _rows(
     session: Session, chosen: Sequence[Evaluation], called: Mapping[str, str], funnels: Mapping[str, Funnel]
 ) -> None:
     """The rows of one of them, with its files; `funnels` by name."""
-    st.subheader("Rows", anchor=False)
+    st.header("Rows", anchor=False)
     by_id = {each.id: each for each in chosen}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         titles = {id: called[id] for id in by_id}

@@ -36,7 +36,7 @@ _FIRST = ("balanced", "plain-rag")
 
 def form(session: Session, stored: StoredSet, *, busy: bool) -> None:
     """Strategies and the start. Raises CragError. `busy`: another evaluation is under way."""
-    st.subheader("Run", anchor=False)
+    st.header("Run", anchor=False)
     if not session.may("edit"):
         st.caption(REFUSALS["edit"])
         return

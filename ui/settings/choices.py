@@ -91,7 +91,7 @@ def strategy(session: Session) -> None:
     now, own = session.settings(chosen), known[chosen].settings
     values: dict[str, Any] = {}
     for group, fields in forms.groups(Settings).items():
-        st.subheader(group.capitalize(), anchor=False)
+        st.header(group.capitalize(), anchor=False)
         for name, place in _places(fields, 3):
             with place:
                 values[name] = forms.field(
@@ -137,7 +137,7 @@ def program_form(session: Session) -> None:
     with st.form("program_form", border=False):
         values: dict[str, Any] = {}
         for group, fields in _program_groups(shared).items():
-            st.subheader(group.capitalize(), anchor=False)
+            st.header(group.capitalize(), anchor=False)
             for name, place in _places(fields, 2):
                 with place:
                     fixed = shared or name == "data" or overridden(name)

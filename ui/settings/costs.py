@@ -35,7 +35,7 @@ _WIDTH = 720
 def show(session: Session) -> None:
     """Spending of this library, then the prices behind it. Raises CragError."""
     _spending(session)
-    st.subheader("Prices", anchor=False)
+    st.header("Prices", anchor=False)
     _prices(session)
 
 
@@ -43,7 +43,7 @@ def show(session: Session) -> None:
 
 
 def _spending(session: Session) -> None:
-    st.subheader("Spending", anchor=False)
+    st.header("Spending", anchor=False)
     period = forms.one_of("Period", {days: f"{days} days" for days in _PERIODS}, "costs-period", 30)
     rows = session.library.runs.spending(period)
     if not rows:

@@ -56,7 +56,7 @@ def _section(title: str, about: str) -> Iterator[None]:
     """Its name and one line on the left, what can be chosen on the right."""
     left, right = st.columns([3, 8], gap="large")
     with left:
-        st.subheader(title, anchor=False)
+        st.header(title, anchor=False)
         st.caption(about)
     with right:
         yield
