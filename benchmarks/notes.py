@@ -22,6 +22,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -99,7 +100,10 @@ def _processor() -> float:
 
     def of(pid: int) -> float:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        below = [child for path in Path(f"/proc/{pid}/task").glob("*/children") for child in path.read_text().split()]
+        below: list[str] = []
+        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+            with suppress(FileNotFoundError):  # the thread has ended since
+                below += path.read_text().split()
         return sum(map(int, fields[11:15])) / tick + sum(map(of, map(int, below)))
 
     return of(os.getpid())

@@ -19,15 +19,29 @@ import sys
 
 from crag.ingest import child
 from crag.ingest.children import RECOGNITION, STARTED, STATUS
+from crag.ingest.files import READERS, FileError
 
 _FILES = 3
 _IMPORTED = {
     "crag.ingest.pdf": ("crag.ingest.pictures", "PIL.ImageDraw"),
     "crag.ingest.pictures": ("PIL.ImageDraw",),
-    "crag.ingest.html": ("lxml.etree", "lxml.html", "trafilatura"),
+    "crag.ingest.docx": ("lxml.html",),
+    "crag.ingest.epub": ("lxml.html",),
+    "crag.ingest.mail": ("lxml.html", "olefile"),
+    "crag.ingest.opendocument": ("lxml.html",),
     RECOGNITION: ("cv2", "onnxruntime", "rapidocr"),
 }
 """What a reader imports once it reads. What is not named here its children import each by themselves."""
+_SAMPLES = {
+    "csv": b"a,b\n1,2\n",
+    "email": b"From: a@example.org\nSubject: b\n\nc\n",
+    "html": b"<html lang=en><title>a</title><h1>b</h1><p>c<table><tr><th>d<th>e<tr><td>1<td>2</table>",
+    "markdown": b"# a\n\nb [c](d)\n\n- e\n\n| f | g |\n|---|---|\n| 1 | 2 |\n",
+    "rtf": rb"{\rtf1 a\par b}",
+    "text": b"a. caf\xe9\n",  # in an encoding that is to be found
+}
+"""By kind, a file that is read before any person's: what its reader makes at its first use, every child then has."""
+_LIMITS = {"max_pages": 9, "memory_mb": 512, "seconds": 9}
 _IDLE_SECONDS = 300.0
 _NEW_USERS, _NEW_NETWORK = 0x10000000, 0x40000000
 _DIE_WITH_PARENT = 1
@@ -41,13 +55,22 @@ def main() -> None:
     """
     asked, reader = socket.socket(fileno=int(sys.argv[1])), sys.argv[2]
     _leave_network()
-    for name in (reader, *_IMPORTED.get(reader, ())):
-        with contextlib.suppress(ImportError):  # a child that needs it says what is missing
-            importlib.import_module(name)
+    prepare(reader)
     gc.collect()
     gc.freeze()  # a child that looked through all of it would copy it
     if len(os.listdir("/proc/self/task")) == 1:  # a fork has one thread, whatever the others were at
         _Server(asked).serve()
+
+
+def prepare(reader: str) -> None:
+    """Import a reader's module with what it needs, and let it read its samples."""
+    for name in (reader, *_IMPORTED.get(reader, ())):
+        with contextlib.suppress(ImportError):  # a child that needs it says what is missing
+            importlib.import_module(name)
+    for media, place in READERS.items():
+        if place.startswith(f"{reader}:") and media in _SAMPLES:
+            with contextlib.suppress(ImportError, FileError):
+                list(child.read_messages(_SAMPLES[media], {"media": media, "name": media, **_LIMITS}))
 
 
 def _leave_network() -> None:

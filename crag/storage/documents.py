@@ -95,7 +95,7 @@ class Documents:
                 number, numbers = _put(connection, each, given)
                 lost.append(None if old is None else _take_place(connection, old, number, each.chunks, numbers))
                 if each.vectors is None and numbers:
-                    connection.execute(insert(unembedded).values(document=number, why=""))
+                    connection.execute(insert(unembedded), {"document": number, "why": ""})
                 changed += [("added", number)] if old is None else [("deleted", old), ("added", number)]
             if changed:
                 store.bump_all(connection, changed)
@@ -318,7 +318,7 @@ def insert_document(connection: Connection, row: Mapping[str, Any]) -> int:
             f"{row['name']} is in the library already: the same content was added before.",
             "Nothing to do. To read it again, delete it first.",
         )
-    return int(connection.scalars(insert(documents).values(row).returning(documents.c.number)).one())
+    return int(connection.scalars(insert(documents).returning(documents.c.number), row).one())
 
 
 def insert_chunks(connection: Connection, number: int, chunks: Sequence[Mapping[str, Any]]) -> list[int]:

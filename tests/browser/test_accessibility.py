@@ -20,7 +20,7 @@ QUESTION = "How many full-time equivalent employees did OPM have in fiscal year 
 
 
 def findings(page) -> list[str]:
-    """What axe-core finds of serious and critical impact on the page: rule, element and why."""
+    """What axe-core finds of moderate, serious and critical impact on the page: rule, element and why."""
     found = axe.Axe().run(page, {"exclude": [[each] for each in THEIRS]}, {"resultTypes": ["violations"]})
     return [
         f"{rule['id']}: {node['html'][:200]} {node.get('failureSummary', '')[:300]}"

@@ -13,8 +13,9 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.errors import LimitError
-from crag.ingest import children, forkserver
+from crag.ingest import children
 from crag.ingest.children import Child, start_child
+from crag.ingest.files import READERS
 from crag.ingest.reader import read_document
 from crag.ingest.sandbox import reading, run_child
 
@@ -127,8 +128,32 @@ def test_nothing_outlives_a_killed_program() -> None:
     _until(lambda: not _alive(server) and not _alive(pid))
 
 
-def test_a_server_imports_what_its_reader_needs_and_has_one_thread() -> None:
-    names = [name for reader, needed in forkserver._IMPORTED.items() for name in (reader, *needed)]
-    code = f"import importlib, os\nfor name in {names!r}:\n    importlib.import_module(name)\n"
-    counted = f"{code}assert len(os.listdir('/proc/self/task')) == 1"
-    subprocess.run([sys.executable, "-c", counted], check=True, env=os.environ | children._ONE_THREAD)
+SAMPLES = {
+    "csv": b"when;how much\n2024-01-02;7,50\n",
+    "email": b"From: c@example.org\nDate: Tue, 2 Jan 2024 10:00:00 +0000\nSubject: =?utf-8?q?d=C3=A9j=C3=A0?=\n\nvu\n",
+    "html": b"<article><h2>Ferries</h2><p>They leave at <b>nine</b>.</p><ul><li>daily</ul></article>",
+    "markdown": b"Ferries\n=======\n\n1. nine\n2. ten\n\n> `code`\n",
+    "rtf": rb"{\rtf1\ansi{\b Ferries}\par leave at nine.}",
+    "text": "The ferry leaves at nine. Caf\u00e9.\n".encode("cp1252"),
+}
+"""Others than a server reads before."""
+
+
+def test_a_child_has_what_its_reader_needs_and_a_server_one_thread() -> None:
+    """What a child imports by itself, it imports for each file again."""
+    code = (
+        "import json, os, sys\n"
+        "from crag.ingest import child, forkserver\n"
+        "media, reader, sample = sys.argv[1], sys.argv[2], sys.stdin.buffer.read()\n"
+        "forkserver.prepare(reader)\n"
+        "before = set(sys.modules)\n"
+        "limits = {'max_pages': 9, 'memory_mb': 512, 'seconds': 9}\n"
+        "sample and list(child.read_messages(sample, {'media': media, 'name': media, **limits}))\n"
+        "assert len(os.listdir('/proc/self/task')) == 1\n"
+        "print(json.dumps(sorted(each for each in set(sys.modules) - before if not each.startswith('encodings.'))))\n"
+    )
+    environment = os.environ | children._ONE_THREAD
+    for media, place in READERS.items():
+        command = [sys.executable, "-c", code, media, place.partition(":")[0]]
+        ran = subprocess.run(command, input=SAMPLES.get(media, b""), check=True, env=environment, capture_output=True)
+        assert json.loads(ran.stdout) == [], media
