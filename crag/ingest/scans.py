@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal
@@ -14,7 +15,7 @@ from crag.core.documents import LOW_RECOGNITION, mean_confidence
 from crag.core.errors import CancelledError, DocumentError, EmptyError
 from crag.core.ingesting import Page
 from crag.core.types import Media
-from crag.ingest.sandbox import recognising, run_child
+from crag.ingest.sandbox import Frame, recognising, run_child
 
 Progress = Callable[[int, int, float], None]
 """Called with the page that is being recognised, the number of pages, and about how many seconds are left."""
@@ -54,16 +55,68 @@ class File:
     name: str
 
 
+class _Stop(threading.Event):
+    """Set where it is, and where another event is."""
+
+    def __init__(self, other: threading.Event | None) -> None:
+        super().__init__()
+        self._other = other
+
+    def is_set(self) -> bool:
+        return super().is_set() or (self._other is not None and self._other.is_set())
+
+
+class EarlyRecognition:
+    """Reads the first page of a PDF that needs it while the reader is at the others: a cover is often a picture."""
+
+    def __init__(self, file: File, config: AppConfig, cancel: threading.Event | None) -> None:
+        self._file, self._config, self._stop = file, config, _Stop(cancel)
+        self._pool = ThreadPoolExecutor(1)
+        self._begun: tuple[int, Future[list[Frame]]] | None = None
+
+    def __enter__(self) -> EarlyRecognition:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stop.set()
+        self._pool.shutdown()
+
+    def begin(self, number: int) -> None:
+        """Begin with this page, unless another was first or recognition can't be had."""
+        wanted = self._file.media == "pdf" and self._config.limits.recognise_pages and installed()
+        if wanted and self._begun is None:
+            self._begun = number, self._pool.submit(self._frames, number)
+
+    def _frames(self, number: int) -> list[Frame]:
+        return list(_run(self._file, self._config, [number], self._stop))
+
+    def frames(self, numbers: Sequence[int]) -> Iterator[Frame]:
+        """What recognition says of these pages. Raises as `run_child`."""
+        rest = list(numbers)
+        if self._begun is not None and self._begun[0] in rest:
+            rest.remove(self._begun[0])
+            yield from self._begun[1].result()
+        if rest:
+            yield from _run(self._file, self._config, rest, self._stop)
+
+
+def _run(file: File, config: AppConfig, numbers: Sequence[int], cancel: threading.Event) -> Iterator[Frame]:
+    job = {"task": "recognise", "media": file.media, "numbers": list(numbers)}
+    return run_child(job, file.data, file.name, config, cancel, limits=recognising(config))
+
+
 def recognise(
     file: File,
     config: AppConfig,
     pages: Sequence[Page],
     pictured: Collection[int],
     taken: Callable[[Mapping[str, Any]], None],
+    early: EarlyRecognition,
     on_page: Progress | None = None,
-    cancel: threading.Event | None = None,
 ) -> Unrecognised | None:
     """Reads those of the pages that have no text; `taken` is given each as the child's plain values.
+
+    `early` may have begun with one.
 
     `pictured` are the numbers of pages that are a picture with little text over it, a stamp maybe: they are read too.
     What it can't read stays as it is, and is what it returns. Raises CancelledError.
@@ -81,7 +134,7 @@ def recognise(
     wanted = numbers[: config.limits.recognise_pages]
     done: set[int] = set()
     try:
-        for raw in _recognised(file, config, wanted, on_page, cancel):
+        for raw in _recognised(early, wanted, on_page):
             taken(raw)
             done.add(int(raw["number"]))
     except CancelledError:
@@ -94,17 +147,12 @@ def recognise(
 
 
 def _recognised(
-    file: File,
-    config: AppConfig,
-    numbers: Sequence[int],
-    on_page: Progress | None,
-    cancel: threading.Event | None,
+    early: EarlyRecognition, numbers: Sequence[int], on_page: Progress | None
 ) -> Iterator[Mapping[str, Any]]:
-    job = {"task": "recognise", "media": file.media, "numbers": list(numbers)}
     began, read, total = time.monotonic(), 0, len(numbers)
     if on_page is not None:
         on_page(1, total, total * SECONDS_A_PAGE)
-    for message, _ in run_child(job, file.data, file.name, config, cancel, limits=recognising(config)):
+    for message, _ in early.frames(numbers):
         if "page" in message:
             yield message["page"]
         elif "recognised" in message:
