@@ -44,6 +44,7 @@ _BALANCED = Settings(
     strip_context=True,
     strip_reading="in place",
     min_answer_score=0.07,
+    min_answer_confidence=0.15,
     confident_answer=0.7,
 )
 

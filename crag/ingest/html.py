@@ -202,6 +202,8 @@ class _Walk:
                 self._lists.append(_List(element) if tag == "ol" else None)
             if silent:
                 walker.skip_subtree()
+            elif _is_permalink(element, tag):
+                walker.skip_subtree()
             elif element is not root and _is_hidden(element):
                 self._unseen += _count_words(element)
                 walker.skip_subtree()
@@ -321,6 +323,12 @@ def write_number(number: int, kind: str) -> str:
             number %= value
         return roman if kind == "I" else roman.lower()
     return str(number)
+
+
+def _is_permalink(element: Any, tag: str) -> bool:
+    """Whether an element is a link to its own place that says nothing, as the "¶" behind a heading."""
+    here = tag == "a" and (element.get("href") or "").startswith("#")
+    return here and not any(map(str.isalnum, "".join(element.itertext())))
 
 
 def _is_raised(element: Any, tag: str) -> bool | None:

@@ -36,6 +36,17 @@ def test_a_web_page_is_cited_by_its_headings() -> None:
     assert [table.heads for table in page.tables] == [("In crowns", "Route | Fare")]
 
 
+@pytest.mark.parametrize("sign", ["¶", "#", "§", "<svg></svg>"])
+def test_a_heading_has_no_link_to_its_own_place(sign: str) -> None:
+    permalink = f'<a class="x" href="#fares">{sign}</a>'
+    page = PAGE.replace("<h2>Fares", f'<h2 id="fares">Fares in C#{permalink}').replace(
+        "twice", '<a href="#n">twice</a>'
+    )
+    parsed = read_document(page.encode(), "a.html", CONFIG)
+    assert [said for _, said in parsed.pages[0].headings] == ["The harbour reopens", "Fares in C#"]
+    assert "raised twice in" in parsed.pages[0].text
+
+
 def test_what_nobody_sees_of_a_web_page_is_left_out_and_said() -> None:
     parsed = read_document(PAGE.encode(), "a.html", CONFIG)
     text = parsed.pages[0].text
