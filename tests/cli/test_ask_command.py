@@ -9,7 +9,10 @@ import pytest
 
 from crag.core.events import Event, event_from_json
 from crag.core.sample import Sample
+from crag.core.strategies import STRATEGIES
 from crag.core.types import Action
+from crag.models.runtime import E5
+from crag.storage.library import Library
 from tests.support.model_server import serving
 from tests.support.shell import Ran, crag, process
 
@@ -52,6 +55,18 @@ def test_every_citation_points_to_the_words_it_quotes(runs: dict[Action, Ran], s
                 assert citation["source"] == sample.pdf.name
                 assert citation["page"] == texts[citation["source_id"]]["page"] >= 1
     assert cited
+
+
+def test_a_saved_configuration_is_asked_by_its_name(library: Path, tmp_path: Path, sample: Sample) -> None:
+    place = tmp_path / "library"
+    shutil.copytree(library, place)
+    with Library(place, E5()) as opened:
+        opened.configurations.save("Our pair", "paper", STRATEGIES["paper"].settings.changed(upper=0.95, k=3))
+    question = sample.questions[0].question
+    _, record = parts(crag("ask", question, "--library", place, "--strategy", "Our pair", "--set", "k=2", "--json"))
+    assert record["strategy"] == "paper" and len(record["chunks"]) == 2
+    unknown = crag("ask", question, "--library", place, "--strategy", "Our pear")
+    assert unknown.code == 2 and "Our pair" in unknown.err and "balanced" in unknown.err
 
 
 @pytest.mark.slow

@@ -113,3 +113,15 @@ def test_a_text_that_cant_be_graded_fails_the_request_and_passes_for_nothing(cli
     reply = client.post("/v1/rerank", json={"query": "?", "documents": ["fine", "ungradable", "ungradable too"]})
     assert reply.status_code == 502 and reply.json()["error"]["code"] == "grade_failed"
     assert "2 of 3 texts" in reply.json()["error"]["message"] and "index 1" in reply.json()["error"]["message"]
+
+
+def test_a_saved_configuration_is_asked_by_its_name_in_its_workspace_alone(client: TestClient, engine: Engine) -> None:
+    saved = engine.library("alpha").configurations
+    saved.save("Strict", "paper", STRATEGIES["paper"].settings.changed(upper=0.95))
+    asked = {"question": "How long did hiring take in 2019?", "strategy": "Strict"}
+    whole = client.post("/v1/ask", json=asked).json()
+    settings = engine.library("alpha").runs.trace(whole["run_id"]).settings
+    assert (whole["strategy"], settings["upper"]) == ("paper", 0.95)
+    other = client.post("/v1/ask", json=asked, headers=AS_BETA).json()["error"]
+    assert other["code"] == "unknown_strategy"
+    saved.delete("Strict")
