@@ -53,13 +53,11 @@ from crag.pipeline.resolve import ProviderPlan, problem, resolve_providers
 from crag.providers.embedding import ServerEmbedder
 from crag.providers.endpoint import Endpoint
 from crag.providers.registry import LOCAL
-from crag.providers.rerank import Reranker
 from crag.retrieval.rewriting import KeywordRewriter, LlmRewriter
 from crag.runtime.provider import EvaluatorParts, WebParts
 from crag.runtime.usage import Budget, QuotaGuard, UsageTracker
 from crag.runtime.waiting import Clock
 from crag.storage.library import Library
-from crag.web.fetching import PageFetcher
 
 if TYPE_CHECKING:
     from crag.providers.chat import ChatModel
@@ -198,11 +196,16 @@ def _evaluators(
     provider, endpoint = plan.grader.provider, plan.grader.endpoint
     if provider == LOCAL:
         return None
+    reranker = None
+    if provider.needs == "reranker":
+        from crag.providers.rerank import Reranker  # a client of HTTP, which only a server needs
+
+        reranker = Reranker(endpoint, meter)
     parts = EvaluatorParts(
         meter=meter,
         local=local,
         chat=chat,
-        reranker=Reranker(endpoint, meter) if provider.needs == "reranker" else None,
+        reranker=reranker,
         key=endpoint.key,
         address=endpoint.base_url or "",
     )
@@ -218,8 +221,11 @@ def _webs(
     plan: ProviderPlan, config: AppConfig, meter: UsageTracker, folder: WebSearch | None, problems: Problems
 ) -> list[WebSearch]:
     """The web providers in the order they are asked."""
-    given = config.providers
-    fetcher = PageFetcher(allow_private=given.private_addresses, clock=meter.clock) if given.fetch_pages else None
+    given, fetcher = config.providers, None
+    if plan.webs and given.fetch_pages:
+        from crag.web.fetching import PageFetcher  # a client of HTTP, which only a search of the web needs
+
+        fetcher = PageFetcher(allow_private=given.private_addresses, clock=meter.clock)
     found: list[WebSearch] = []
     for each in plan.webs:
         endpoint = each.endpoint

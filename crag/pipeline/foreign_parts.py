@@ -28,13 +28,12 @@ from crag.providers.registry import PROVIDERS
 from crag.runtime.provider import EvaluatorParts, EvaluatorProvider, WebParts, WebProvider
 from crag.storage.documents import Documents
 from crag.web.folder import FolderWeb
-from crag.web.webpage import usable_address
 
 _log = logging.getLogger(__name__)
 
 ELSEWHERE = "Choose another in Settings, or ask who made it."
 T = TypeVar("T")
-_ALWAYS = ConfigDict(revalidate_instances="always", allow_inf_nan=False)
+_ALWAYS = ConfigDict(revalidate_instances="always", allow_inf_nan=False, defer_build=True)
 _CHUNKS: TypeAdapter[list[RetrievedChunk]] = TypeAdapter(list[RetrievedChunk], config=_ALWAYS)
 _PAGES: TypeAdapter[list[WebPage]] = TypeAdapter(list[WebPage], config=_ALWAYS)
 _GRADES: TypeAdapter[list[Grade]] = TypeAdapter(list[Grade], config=_ALWAYS)
@@ -190,6 +189,8 @@ class GuardedWeb:
 
     def search(self, query: str, max_results: int) -> list[WebPage]:
         """At most `max_results` pages, each with an address that a browser may be sent to. Raises ProviderError."""
+        from crag.web.webpage import usable_address  # loads the reader of pages, which only a search of the web needs
+
         self.problems = ()
         with _theirs(WebSearchError, f"{self._title} failed"):
             found = list(self._web.search(query, max_results))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from html import unescape
-from typing import Any
-
-import httpx
+from typing import TYPE_CHECKING, Any
 
 from crag.core.errors import KeyRejectedError, ProviderError, WebSearchError
 from crag.core.types import Unread
 from crag.runtime.provider import Price, WebProvider
 from crag.web.searching import Row, Searching
+
+if TYPE_CHECKING:
+    import httpx
 
 MOST_RESULTS, MOST_WORDS = 20, 50
 """What Brave gives, and takes, at once."""

@@ -8,18 +8,17 @@ import re
 import unicodedata
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag
-
-import httpx
 
 from crag.core.errors import CragError, KeyRejectedError, ProviderError, UnreachableError, WebSearchError
 from crag.core.types import Unread, WebPage
 from crag.runtime.circuits import Service
-from crag.runtime.connection import BoundedClient, OversizedError, PackingError
 from crag.runtime.provider import WebParts
 from crag.text.characters import read_json
-from crag.web.webpage import plain_text, usable_address
+
+if TYPE_CHECKING:
+    import httpx
 
 MAX_QUERY = 400
 """Tavily refuses longer queries."""
@@ -95,6 +94,7 @@ class Searching:
 
     def _got(self, address: str, asked: Mapping[str, str], headers: Mapping[str, str], seconds: float) -> Any:
         """The JSON that an address gives. No redirect is followed: query and key are for this address."""
+        from crag.runtime.connection import BoundedClient  # loads httpx, which only a search of the web needs
 
         async def sent() -> httpx.Response:
             async with BoundedClient(follow_redirects=False, timeout=seconds) as connection:
@@ -117,6 +117,10 @@ class Searching:
 
     def _translated(self, error: Exception) -> Exception:
         """Whatever its client raises, as ours."""
+        import httpx
+
+        from crag.runtime.connection import OversizedError, PackingError
+
         match error:
             case UnreachableError() | httpx.TimeoutException():
                 return UnreachableError(f"{self.title} did not reply in time.", self.connection)
@@ -139,6 +143,8 @@ class Searching:
 
 def _pages(rows: Sequence[Row], provider: str, query: str) -> list[WebPage]:
     """Results as pages: with an address of the web and some text, each address once."""
+    from crag.web.webpage import usable_address  # loads the reader of pages, which only a search of the web needs
+
     found: dict[str, WebPage] = {}
     for row in rows:
         url, text = usable_address(row.get("url")), _text(row.get("text"), MAX_SNIPPET)
@@ -159,6 +165,8 @@ def _pages(rows: Sequence[Row], provider: str, query: str) -> list[WebPage]:
 
 def _text(value: object, limit: int) -> str:
     """Text without markup; nothing of what is no text."""
+    from crag.web.webpage import plain_text
+
     return plain_text(value[:limit]) if isinstance(value, str) else ""
 
 

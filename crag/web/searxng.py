@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import httpx
+from typing import TYPE_CHECKING
 
 from crag.core.errors import ProviderError, WebSearchError
 from crag.core.types import Unread
 from crag.runtime.provider import Price, WebProvider
 from crag.web.searching import Row, Searching
+
+if TYPE_CHECKING:
+    import httpx
 
 
 class SearxngSearch(Searching):
