@@ -27,16 +27,20 @@ from crag.core.protocols import (
     RunRequest,
     WebSearch,
 )
+from crag.core.sample import Sample, shipped_sample
 from crag.core.settings import Settings
+from crag.core.trace import Trace
 from crag.core.types import Answer, Grade, Passage
+from crag.pipeline.request import refuse_filter
+from crag.runtime.circuits import Circuits
+from crag.runtime.fair_queue import FairQueue
+from crag.runtime.usage import UsageTracker
 from crag.runtime.waiting import CLOCK, Clock
 from crag.text import memory
 from crag.text.characters import whole_text
 
 if TYPE_CHECKING:
     from crag.core.ingesting import IngestEvent
-    from crag.core.sample import Sample
-    from crag.core.trace import Trace
     from crag.pipeline.build import Local
     from crag.pipeline.executor import Events
     from crag.pipeline.folders import FolderComparison, FolderFile
@@ -82,8 +86,6 @@ class Engine:
         from crag.pipeline.libraries import OpenLibraries
         from crag.providers.registry import given_keys
         from crag.retrieval.rewriting import KeywordRewriter
-        from crag.runtime.circuits import Circuits
-        from crag.runtime.fair_queue import FairQueue
         from crag.storage.data_dir import DataDirLock
         from crag.storage.postgres import server_at
         from crag.storage.private import PrivateLibraries
@@ -137,7 +139,6 @@ class Engine:
         from crag.pipeline.resolve import Missing, problem, resolve_embedding
         from crag.providers.embedding import BUDGET, ServerEmbedder
         from crag.providers.endpoint import Endpoint
-        from crag.runtime.usage import UsageTracker
 
         meter = partial(UsageTracker, BUDGET, clock=self._clock, allowance=self.teams.quotas, circuits=self.circuits)
         match resolve_embedding(self.config, self.keys):
@@ -326,7 +327,6 @@ class Engine:
         """
         from crag.pipeline.executor import RunExecutor
         from crag.pipeline.foreign_parts import check_part
-        from crag.pipeline.request import refuse_filter
 
         asked = RunRequest(request) if isinstance(request, str) else request
         asked = replace(
@@ -364,8 +364,6 @@ class Engine:
         Raises the CragError that ended it: EmptyLibraryError without documents, QuestionError for a bad question,
         CancelledError after `cancel`. A failure that a fallback covered raises nothing; the trace has it.
         """
-        from crag.core.trace import Trace
-
         trace, ended = Trace.from_run(self.ask(request))
         if ended is not None:
             raise ended
@@ -409,8 +407,6 @@ class Engine:
 
     def sample(self) -> Sample:
         """The sample library that ships with the project. Raises NotFoundError where it is missing."""
-        from crag.core.sample import shipped_sample
-
         return shipped_sample()
 
     def __enter__(self) -> Engine:

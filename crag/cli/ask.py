@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 from typer import Argument, Option
 
@@ -20,15 +20,13 @@ from crag.core.protocols import RunRequest, SearchQuery
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, Grade, InjectionSpan, SentenceCheck
+from crag.engine import Engine
 from crag.evaluation.trigger import verdict
 from crag.generation.conversation.history import leading_to
 from crag.messages import answers, wording
 from crag.messages.documents import stale_sentences
 from crag.messages.providers import cost_sentence
 from crag.providers.prices import table
-
-if TYPE_CHECKING:
-    from crag.engine import Engine
 
 _QUOTE = 160
 _EXCERPT = 240

@@ -8,6 +8,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,6 @@ from numpy.typing import NDArray
 from crag.core.errors import ModelError
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
     import onnxruntime
     from tokenizers import Tokenizer
 
@@ -100,8 +99,6 @@ def load(model: bytes, threads: int, name: str) -> Loaded:
 
     Raises ModelError, which says `name`, if it cannot be used.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
     # onnxruntime reports its use to its maker unless this is set before it is imported.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
@@ -245,12 +242,13 @@ class E5:
 
     def _load(self) -> tuple[Loaded, WordPieces, NDArray[np.float32]]:
         """The model, its vocabulary, and the mean vectors that come with it. Raises ModelError."""
-        with self._lock:
+        with self._lock, ThreadPoolExecutor(1) as side:
             if self._model is None:
                 files = verified_files(self._folder, self.id)
+                pieces = side.submit(WordPieces, files["tokenizer.json"], MAX_TOKENS)  # while the model is loaded
                 centres = np.frombuffer(files["centres.f32"], "<f4").reshape(-1, self.dimension)
                 loaded = load(files["model.onnx"], self._threads, "embedding model")
-                self._model = loaded, WordPieces(files["tokenizer.json"], MAX_TOKENS), centres
+                self._model = loaded, pieces.result(), centres
             return self._model
 
     def embed_question(self, text: str) -> NDArray[np.float32]:

@@ -27,6 +27,7 @@ from crag.core.types import Answer, Chunk, Grade, Passage, RetrievedChunk, Strip
 from crag.providers.registry import PROVIDERS
 from crag.runtime.provider import EvaluatorParts, EvaluatorProvider, WebParts, WebProvider
 from crag.storage.documents import Documents
+from crag.text.addresses import usable_address
 from crag.web.folder import FolderWeb
 
 _log = logging.getLogger(__name__)
@@ -189,8 +190,6 @@ class GuardedWeb:
 
     def search(self, query: str, max_results: int) -> list[WebPage]:
         """At most `max_results` pages, each with an address that a browser may be sent to. Raises ProviderError."""
-        from crag.web.webpage import usable_address  # loads the reader of pages, which only a search of the web needs
-
         self.problems = ()
         with _theirs(WebSearchError, f"{self._title} failed"):
             found = list(self._web.search(query, max_results))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects import postgresql, sqlite
 
 from crag.core.errors import ModelMismatchError
 from crag.core.metadata import Value, stored_fields
@@ -92,15 +92,10 @@ def put(connection: Connection, into: Table, rows: Sequence[Mapping[str, Any]]) 
 
 @cache
 def _put(into: Table, dialect: str) -> Insert:
-    insertion: Any = sqlite.insert(into)
-    if dialect == "postgresql":
-        from sqlalchemy.dialects import postgresql  # as large as half of SQLAlchemy, and only a server needs it
-
-        insertion = postgresql.insert(into)
+    insertion = postgresql.insert(into) if dialect == "postgresql" else sqlite.insert(into)
     keys = [column.name for column in into.primary_key]
     rest: dict[str, Any] = {each.name: insertion.excluded[each.name] for each in into.c if each.name not in keys}
-    insertion = insertion.on_conflict_do_update(index_elements=keys, set_=rest)
-    return cast(Insert, insertion)
+    return insertion.on_conflict_do_update(index_elements=keys, set_=rest)
 
 
 def in_parts(connection: Connection, statement: Select[Any], rows: int) -> Iterator[Sequence[Any]]:

@@ -31,6 +31,7 @@ from crag.integrations.langchain.runs import AgentRuns, Ended, Searched, Workspa
 from crag.integrations.langchain.state import CragState, Injected
 from crag.messages.answers import STATES
 from crag.messages.wording import outcome_sentence
+from crag.pipeline.request import QUESTION_CHARS
 
 
 def last_question(messages: Sequence[AnyMessage]) -> int | None:
