@@ -53,6 +53,7 @@ from crag.pipeline.resolve import ProviderPlan, problem, resolve_providers
 from crag.providers.embedding import ServerEmbedder
 from crag.providers.endpoint import Endpoint
 from crag.providers.registry import LOCAL
+from crag.providers.rerank import Reranker
 from crag.retrieval.rewriting import KeywordRewriter, LlmRewriter
 from crag.runtime.provider import EvaluatorParts, WebParts
 from crag.runtime.usage import Budget, QuotaGuard, UsageTracker
@@ -196,16 +197,11 @@ def _evaluators(
     provider, endpoint = plan.grader.provider, plan.grader.endpoint
     if provider == LOCAL:
         return None
-    reranker = None
-    if provider.needs == "reranker":
-        from crag.providers.rerank import Reranker  # a client of HTTP, which only a server needs
-
-        reranker = Reranker(endpoint, meter)
     parts = EvaluatorParts(
         meter=meter,
         local=local,
         chat=chat,
-        reranker=reranker,
+        reranker=Reranker(endpoint, meter) if provider.needs == "reranker" else None,
         key=endpoint.key,
         address=endpoint.base_url or "",
     )
