@@ -78,11 +78,13 @@ def _read_helps(module: str) -> dict[tuple[str, str], str]:
     Read when a form needs it: pydantic would read the source of every class at the start, which takes a tenth of a
     second.
     """
-    parts = ast.parse(inspect.getsource(sys.modules[module])).body
+    classes = [
+        each for each in ast.parse(inspect.getsource(sys.modules[module])).body if isinstance(each, ast.ClassDef)
+    ]
     return {
         (kind.name, ast.unparse(setting.target)): ast.literal_eval(said.value)
-        for kind in parts
-        for setting, said in pairwise(kind.body if isinstance(kind, ast.ClassDef) else ())
+        for kind in classes
+        for setting, said in pairwise(kind.body)
         if isinstance(setting, ast.AnnAssign) and isinstance(said, ast.Expr)
     }
 

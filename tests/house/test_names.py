@@ -33,8 +33,9 @@ CLIENTS = {
 HEAVY = {*CLIENTS, "faiss", "onnxruntime", "tokenizers", "pdfplumber", "streamlit", "pandas", "torch", "matplotlib"}
 
 
-def test_importing_the_package_loads_nothing() -> None:
+def test_importing_the_package_loads_nothing_and_its_fakes_no_test_framework() -> None:
     assert loaded_by("import crag") & {*HEAVY, "numpy", "pydantic"} == set()
+    assert "pytest" not in loaded_by("import crag.testing.fakes")
 
 
 def test_the_command_line_s_help_loads_nothing_heavy() -> None:
