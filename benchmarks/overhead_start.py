@@ -48,8 +48,9 @@ def measured(starts: int) -> str:
     with tempfile.TemporaryDirectory() as folder:
         with Engine(AppConfig.of(data=Path(folder))) as engine:
             engine.add(engine.sample().pdf)
+            asked = engine.sample().questions[0].question
         for number in range(-1, starts):
-            question = f"What was the average premium increase negotiated for plan year {2020 + number}?"
+            question = f"{asked} ({number})"
             for name, (arguments, _) in PROGRAMS.items():
                 run = _timed([*arguments, *([question] if name == "crag ask" else [])], Path(folder))
                 found[name] += [run] if number >= 0 else []
