@@ -78,12 +78,11 @@ def _read_helps(module: str) -> dict[tuple[str, str], str]:
     Read when a form needs it: pydantic would read the source of every class at the start, which takes a tenth of a
     second.
     """
-    classes = [
-        each for each in ast.parse(inspect.getsource(sys.modules[module])).body if isinstance(each, ast.ClassDef)
-    ]
+    parts = ast.parse(inspect.getsource(sys.modules[module])).body
     return {
         (kind.name, ast.unparse(setting.target)): ast.literal_eval(said.value)
-        for kind in classes
+        for kind in parts
+        if isinstance(kind, ast.ClassDef)
         for setting, said in pairwise(kind.body)
         if isinstance(setting, ast.AnnAssign) and isinstance(said, ast.Expr)
     }

@@ -76,7 +76,7 @@ class Loaded:
             pass
 
 
-def load_tokenizer(description: str, max_tokens: int | None = None) -> Tokenizer:
+def load_tokenizer(description: str) -> Tokenizer:
     """The tokenizer that a `tokenizer.json` describes. Raises ModelError."""
     from tokenizers import Tokenizer
 
@@ -85,10 +85,7 @@ def load_tokenizer(description: str, max_tokens: int | None = None) -> Tokenizer
     except Exception as error:  # the library raises bare Exceptions
         raise ModelError(f"A model's tokenizer can't be loaded ({error}).") from error
     tokenizer.no_padding()
-    if max_tokens is None:
-        tokenizer.no_truncation()
-    else:
-        tokenizer.enable_truncation(max_tokens)
+    tokenizer.no_truncation()
     # "[SEP]" in a document is four characters of text and a word, never a control token.
     tokenizer.encode_special_tokens = True
     return tokenizer
@@ -166,7 +163,9 @@ class WordPieces:
 
     def _tokenizer(self, places: Iterable[int]) -> Tokenizer:
         rows = "],[".join(self._rows[place] for place in places)
-        return load_tokenizer(f"{self._before}{rows}]{self._after}", self._max)
+        tokenizer = load_tokenizer(f"{self._before}{rows}]{self._after}")
+        tokenizer.enable_truncation(self._max)
+        return tokenizer
 
 
 def sentence_vectors(loaded: Loaded, texts: Sequence[Sequence[int]], dimension: int) -> NDArray[np.float32]:
