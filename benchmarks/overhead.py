@@ -1,13 +1,13 @@
 """What the engine, the middleware and the HTTP server add to a run when everything they call answers at once.
 
-python -m benchmarks.overhead [--part engine middleware server] [--runs 200] [--pairs 100] [--requests 2000]
+python -m benchmarks.overhead [--part engine middleware server start] [--runs 200] [--pairs 100] [--requests 2000]
 
 Part engine. `Engine.ask`, strategy `balanced`, with a library on disk of twelve chunks as long as real ones, and in
 place of every model and service a fake of crag/testing/fakes.py, or one of benchmarks/fakes.py. Bare: a LangGraph graph
 with the same nodes and edges, whose nodes return one number and write one word to the same stream. The two take turns
 within one process, and so does a third way: the engine's own graph over fakes alone, without any library. Which goes
 first changes from turn to turn. Every run asks another question, so that no grade is remembered. The other parts are
-described in overhead_middleware.py and overhead_server.py; each part has a page.
+described in overhead_middleware.py, overhead_server.py and overhead_start.py; each part has a page.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any, TypedDict
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
-from benchmarks import overhead_middleware, overhead_server
+from benchmarks import overhead_middleware, overhead_server, overhead_start
 from benchmarks.fakes import PATHS, Course, engine_of, parts_of
 from benchmarks.pages import load, made_by, ms, p95, publish, table
 from crag.core import events as ev
@@ -38,7 +38,7 @@ GOAL = 0.015
 """Seconds that a run may take longer than the bare graph, at the median."""
 WARM_UP = 20
 """Turns that go before those that count."""
-PARTS = ("engine", "middleware", "server")
+PARTS = ("engine", "middleware", "server", "start")
 
 
 class BareState(TypedDict):
@@ -250,6 +250,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=100, help="requests to the server beside the evaluator alone")
     parser.add_argument("--requests", type=int, default=2_000, help="to the server, after which its memory is read")
     parser.add_argument("--crowd", type=int, default=1_000, help="requests to the server that begin together")
+    parser.add_argument("--starts", type=int, default=20, help="of each program in a fresh process; at least 2")
     options = parser.parse_args()
     if "engine" in options.part:
         before = load()
@@ -258,6 +259,8 @@ def main() -> None:
         publish("middleware", overhead_middleware.measured(options.runs))
     if "server" in options.part:
         publish("server", overhead_server.measured(options.pairs, options.requests, options.crowd))
+    if "start" in options.part:
+        publish("start", overhead_start.measured(options.starts))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ with Engine() as engine:
 
 from __future__ import annotations
 
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from crag.core import __version__
@@ -83,6 +83,4 @@ def __getattr__(name: str) -> Any:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in ("errors", "events"):
-        return import_module(f"{home}.{name}")
-    return getattr(import_module(home), name)
+    return resolve_name(f"{home}.{name}")

@@ -1,4 +1,8 @@
-"""The composition root: chooses the parts, and offers adding, asking and grading to every user interface."""
+"""The composition root: chooses the parts, and offers adding, asking and grading to every user interface.
+
+A part is imported where it is made: all of them together take seconds to load, and who asks a question of files that
+were added before runs a third of them.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from crag.admin.teams import Teams
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import CragError, InputError, SettingsError
-from crag.core.ingesting import IngestEvent
 from crag.core.protocols import (
     AnswerGrader,
     AnswerReader,
@@ -29,38 +32,25 @@ from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES, Strategy
 from crag.core.trace import Trace
 from crag.core.types import Answer, Grade, Passage
-from crag.evaluation.local import LocalEvaluator
-from crag.generation.extractive import ExtractiveGenerator
-from crag.index.embedded import opened
-from crag.models.runtime import E5
-from crag.pipeline.build import Local, grader
-from crag.pipeline.embedding import embed_missing
-from crag.pipeline.executor import Events, RunExecutor
-from crag.pipeline.folders import FolderComparison, FolderFile, compare_folder, sync_files
-from crag.pipeline.foreign_parts import check_part, guard_evaluator
-from crag.pipeline.indexing import Indexer, Load
-from crag.pipeline.libraries import OpenLibraries
-from crag.pipeline.pages import Pages
-from crag.pipeline.request import QUESTION_CHARS as QUESTION_CHARS
 from crag.pipeline.request import refuse_filter
-from crag.pipeline.resolve import Missing, ProviderPlan, Service, problem, resolve_embedding, resolve_providers
-from crag.pipeline.staleness import Stale, find_stale
-from crag.providers.embedding import BUDGET, ServerEmbedder
-from crag.providers.endpoint import Endpoint
-from crag.providers.registry import given_keys
-from crag.retrieval.rewriting import KeywordRewriter
 from crag.runtime.circuits import Circuits
 from crag.runtime.fair_queue import FairQueue
 from crag.runtime.usage import UsageTracker
 from crag.runtime.waiting import CLOCK, Clock
-from crag.storage.data_dir import DataDirLock
-from crag.storage.library import Library
-from crag.storage.places import check_workspace_name
-from crag.storage.postgres import server_at
-from crag.storage.private import PrivateLibraries
 from crag.text import memory
 from crag.text.characters import whole_text
-from crag.web.folder import FOLDER, FolderWeb
+
+if TYPE_CHECKING:
+    from crag.core.ingesting import IngestEvent
+    from crag.pipeline.build import Local
+    from crag.pipeline.executor import Events
+    from crag.pipeline.folders import FolderComparison, FolderFile
+    from crag.pipeline.indexing import Indexer, Load
+    from crag.pipeline.pages import Pages
+    from crag.pipeline.resolve import ProviderPlan
+    from crag.pipeline.staleness import Stale
+    from crag.storage.library import Library
+    from crag.web.folder import FolderWeb
 
 Workspace = str | Path
 _PARTS = {
@@ -92,6 +82,15 @@ class Engine:
         generator: Generator | None = None,
         clock: Clock = CLOCK,
     ) -> None:
+        from crag.admin.teams import Teams
+        from crag.pipeline.foreign_parts import check_part
+        from crag.pipeline.libraries import OpenLibraries
+        from crag.providers.registry import given_keys
+        from crag.retrieval.rewriting import KeywordRewriter
+        from crag.storage.data_dir import DataDirLock
+        from crag.storage.postgres import server_at
+        from crag.storage.private import PrivateLibraries
+
         given = (embedder, evaluator, web, rewriter, generator)
         for part, (name, protocol) in zip(given, _PARTS.items(), strict=True):
             check_part(part, protocol, name)
@@ -137,6 +136,11 @@ class Engine:
     def embedder(self) -> Embedder:
         if self._given_embedder is not None:
             return self._given_embedder
+        from crag.models.runtime import E5
+        from crag.pipeline.resolve import Missing, problem, resolve_embedding
+        from crag.providers.embedding import BUDGET, ServerEmbedder
+        from crag.providers.endpoint import Endpoint
+
         meter = partial(UsageTracker, BUDGET, clock=self._clock, allowance=self.teams.quotas, circuits=self.circuits)
         match resolve_embedding(self.config, self.keys):
             case None:
@@ -149,6 +153,9 @@ class Engine:
 
     @cached_property
     def evaluator(self) -> RetrievalEvaluator:
+        from crag.evaluation.local import LocalEvaluator
+        from crag.models.runtime import E5
+
         meaning = self.embedder if isinstance(self.embedder, E5) else None
         return self._given_evaluator or LocalEvaluator(self.config.models.threads, meaning=meaning)
 
@@ -156,11 +163,16 @@ class Engine:
     def generator(self) -> Generator:
         if self._given_generator is not None:
             return self._given_generator
+        from crag.generation.extractive import ExtractiveGenerator
+        from crag.pipeline.foreign_parts import guard_evaluator
+
         reader = self.evaluator if isinstance(self.evaluator, AnswerReader) else None
         grader = self.evaluator if isinstance(self.evaluator, AnswerGrader) else None
         return ExtractiveGenerator(guard_evaluator(self.evaluator), reader, grader)
 
     def _local(self, config: AppConfig) -> Local:
+        from crag.pipeline.build import Local
+
         return Local(
             evaluator=self.evaluator, rewriter=self.rewriter, generator=self.generator, folder=self.web(config)
         )
@@ -169,6 +181,8 @@ class Engine:
         """The pages on this machine that `config` (else this engine's own) chooses; None where there are none."""
         if self._given_web is not None:
             return self._given_web
+        from crag.web.folder import FOLDER, FolderWeb
+
         given = (config or self.config).providers
         place = given.web_folder if FOLDER.name in (given.web, given.web_fallback) else None
         with self._lock:
@@ -180,6 +194,8 @@ class Engine:
         Nothing is stored before something is added. Only a named one has the configuration's limits and database.
         Raises InputError for a name outside [a-z0-9-]{1,64}, StorageError where the folder can't be used.
         """
+        from crag.storage.places import check_workspace_name
+
         self._use.begin()
         if isinstance(workspace, str):
             return self._libraries.at(self.private_libraries.root / check_workspace_name(workspace), named=True)
@@ -197,6 +213,9 @@ class Engine:
         memory.forget([workspace])
 
     def _opened(self, folder: Path, named: bool) -> Library:
+        from crag.index.embedded import opened
+        from crag.storage.library import Library
+
         open_index = partial(opened, self.config, self.keys, folder)
         if not named:
             return Library(folder, self.embedder, open_index=open_index)
@@ -205,6 +224,8 @@ class Engine:
 
     def stale(self, workspace: Workspace = "default", ids: Sequence[str] | None = None) -> dict[str, tuple[Stale, ...]]:
         """What is out of date of these documents, or of all: see `crag.pipeline.staleness.find_stale`."""
+        from crag.pipeline.staleness import find_stale
+
         return find_stale(self.library(workspace), ids)
 
     def tidy(self, stop: threading.Event) -> None:
@@ -220,6 +241,8 @@ class Engine:
     @cached_property
     def pages(self) -> Pages:
         """Documents from the web: added by their addresses, and fetched again."""
+        from crag.pipeline.pages import Pages
+
         return Pages(lambda: self.config, self.library, self._indexer)
 
     def add(
@@ -256,6 +279,8 @@ class Engine:
         yield from indexer.index((name, _load(data)) for name, data in files)
 
     def _indexer(self, library: Library, cancel: threading.Event, confidence: float = 1.0) -> Indexer:
+        from crag.pipeline.indexing import Indexer
+
         return Indexer(library, self.embedder, self.config, self.readers, cancel, confidence)
 
     def embed_missing(
@@ -265,6 +290,8 @@ class Engine:
 
         Raises CancelledError, and what the embedder or the library does.
         """
+        from crag.pipeline.embedding import embed_missing
+
         library = self.library(workspace)
         yield from embed_missing(library, self.embedder, cancel or threading.Event())
         library.refresh_index()
@@ -273,6 +300,8 @@ class Engine:
         self, folder: Path, workspace: Workspace = "default", cancel: threading.Event | None = None
     ) -> FolderComparison:
         """Compare a folder of this machine with the documents that came from it. See `crag.pipeline.folders`."""
+        from crag.pipeline.folders import compare_folder
+
         return compare_folder(self.library(workspace), folder, self.config.limits.max_file_mb, cancel)
 
     def sync_files(
@@ -282,6 +311,8 @@ class Engine:
 
         New and changed files are added, moved ones get their path and name, and each ends in one event, in order.
         """
+        from crag.pipeline.folders import sync_files
+
         loads = sync_files(self.library(workspace), files, self.config.limits.max_file_mb)
         yield from self.add_files(loads, workspace, cancel=cancel)
 
@@ -308,6 +339,9 @@ class Engine:
         Raises SettingsError, before any event, for a strategy or a setting that does not exist, for a retriever
         without `search`, and for the setting `where` beside a `retriever`.
         """
+        from crag.pipeline.executor import RunExecutor
+        from crag.pipeline.foreign_parts import check_part
+
         asked = self.resolve_strategy(RunRequest(request) if isinstance(request, str) else request)
         asked = replace(
             asked,
@@ -365,6 +399,8 @@ class Engine:
         Where a model or server was to grade and fails, the local evaluator does, its grades marked. Raises
         ProviderError where what is configured can't be used at all.
         """
+        from crag.pipeline.build import grader
+
         passages = [Passage(id=str(place), text=text) for place, text in enumerate(texts)]
         evaluator = grader(self.config, self.keys, self.evaluator, self._clock, self.teams.quotas)
         grades = {grade.passage_id: grade for grade in evaluator.grade(question, passages)}
@@ -374,6 +410,8 @@ class Engine:
         self, config: AppConfig | None = None, keys: Keys | None = None, settings: Settings | None = None
     ) -> ProviderPlan:
         """What `config` and `keys` (this engine's own, if not given) come to: see `crag.pipeline.resolve`."""
+        from crag.pipeline.resolve import Service, resolve_embedding, resolve_providers
+
         given = self._given_web.name if self._given_web else ""
         made = None if self._given_embedder else resolve_embedding(self.config, self.keys)
         embedding = made if isinstance(made, Service) else None

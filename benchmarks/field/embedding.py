@@ -31,7 +31,8 @@ class Embedding:
         self.id = runtime.E5.id
         files = runtime.verified_files(runtime.E5.folder, self.id)
         self._centres = np.frombuffer(files["centres.f32"], "<f4").reshape(-1, DIMENSION)
-        self._loaded = runtime.load(files, 0, "embedding model", TOKENS)
+        self._loaded = runtime.load(files["model.onnx"], 0, "embedding model")
+        self._pieces = runtime.WordPieces(files["tokenizer.json"], TOKENS)
         self._store = None
         if store is not None:
             self._store = sqlite3.connect(store, timeout=60, check_same_thread=False)
@@ -64,7 +65,8 @@ class Embedding:
         return bool(row)
 
     def _vectors(self, texts: Sequence[str], kind: int) -> NDArray[np.float32]:
-        vectors = runtime.sentence_vectors(self._loaded, [PREFIXES[kind] + text for text in texts], DIMENSION)
+        tokens = self._pieces.read([PREFIXES[kind] + text for text in texts])
+        vectors = runtime.sentence_vectors(self._loaded, tokens, DIMENSION)
         vectors = vectors - self._centres[kind]
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors, np.float32)

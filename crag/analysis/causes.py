@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from crag.core.errors import NotFoundError
 from crag.core.model_ids import Maker
@@ -13,6 +13,7 @@ from crag.core.protocols import GradeExplainer, RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Action, Chunk, Grade, GradePart, Passage
+from crag.engine import Engine
 from crag.evaluation.grading import GradeBatch, GradingService
 from crag.evaluation.refinement import likeliest
 from crag.evaluation.trigger import verdict
@@ -21,9 +22,6 @@ from crag.pipeline.foreign_parts import guard_evaluator
 from crag.storage.library import Library
 from crag.text.sentences import sentences
 from crag.text.words import STOP_WORDS
-
-if TYPE_CHECKING:
-    from crag.engine import Engine
 
 WORDS, SENTENCES = 12, 16
 """How many words of a question, and sentences of a chunk, are left out one after another."""

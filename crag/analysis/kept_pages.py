@@ -8,19 +8,16 @@ import time
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from crag.core.errors import NotFoundError
 from crag.core.metadata import KEPT_CONFIDENCE, KEPT_SOURCE, Value, days_in
 from crag.core.trace import Trace
 from crag.core.types import Document, WebPage
+from crag.engine import Engine
 from crag.ingest.chunking import chunk_document
 from crag.ingest.files import content_id, record_of, safe_name
 from crag.ingest.reader import read_document
 from crag.storage.library import Library
-
-if TYPE_CHECKING:
-    from crag.engine import Engine
 
 _MOST_QUESTION = 1_000
 _PARTS = re.compile(r"(?<!\s)\s*+[|:]\s++")

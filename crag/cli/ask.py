@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 from typer import Argument, Option
 
@@ -20,17 +20,13 @@ from crag.core.protocols import RunRequest, SearchQuery
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, Grade, InjectionSpan, SentenceCheck
+from crag.engine import Engine
 from crag.evaluation.trigger import verdict
-from crag.export import markdown
-from crag.export.records import EventRecord, HitRecord, RunRecord
 from crag.generation.conversation.history import leading_to
 from crag.messages import answers, wording
 from crag.messages.documents import stale_sentences
 from crag.messages.providers import cost_sentence
 from crag.providers.prices import table
-
-if TYPE_CHECKING:
-    from crag.engine import Engine
 
 _QUOTE = 160
 _EXCERPT = 240
@@ -46,6 +42,7 @@ def search(
 ) -> int:
     """One line a chunk, best first."""
     with part.opened() as (engine, library):
+        from crag.export.records import HitRecord
         from crag.pipeline.request import check_question
 
         chosen = run.settings(engine.strategies(part.target))
@@ -92,15 +89,21 @@ def ask(
         for event in engine.ask(RunRequest(question, run.strategy, place, **given)):
             trace = trace.apply(event)
             if output.json:
+                from crag.export.records import EventRecord  # the schemas of all records, which only programs read
+
                 output.record(EventRecord.of(event).model_dump())
             else:
                 _show(event, trace, output)
         stale = stale_sentences(engine.stale(place, trace.documents)) if trace.documents else {}
         prices = table(engine.config.providers.prices)
     if output.json:
+        from crag.export.records import RunRecord
+
         output.record({**RunRecord.of(trace).json_values(), "stale": {id: list(said) for id, said in stale.items()}})
     elif trace.answer:
         if as_markdown:
+            from crag.export import markdown  # only now: few ask for it
+
             output.write(markdown.turn(trace))
         else:
             _answer(trace.answer, output)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
@@ -27,6 +27,7 @@ from crag.core.errors import (
 )
 from crag.core.protocols import RunRequest
 from crag.core.types import Action
+from crag.engine import Engine
 from crag.export.explanations import funnel_values
 from crag.messages.evaluations import (
     TITLES,
@@ -41,9 +42,6 @@ from crag.providers.prices import Spent
 from crag.providers.prices import table as price_table
 from crag.text.formats import count
 from crag.text.spreadsheets import csv_export, json_export
-
-if TYPE_CHECKING:
-    from crag.engine import Engine
 
 MAIN = """
 right first_source_recall first_page_precision first_page_recall first_page_reciprocal_rank first_holds acted_holds

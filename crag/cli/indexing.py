@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
@@ -21,15 +21,12 @@ from crag.core import ingesting as ev
 from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, SettingsError
 from crag.core.settings import days_of
 from crag.core.types import Document
+from crag.engine import Engine
 from crag.ingest.files import ENDINGS, read_file
 from crag.messages.documents import folder_text, lost_text, step_text
-from crag.pipeline.folders import FileOriginal
+from crag.pipeline.folders import FileOriginal, FileState, FolderComparison, FolderFile
 from crag.runtime.real_files import RealFolder
 from crag.text.formats import count, format_size
-
-if TYPE_CHECKING:
-    from crag.engine import Engine
-    from crag.pipeline.folders import FileState, FolderComparison, FolderFile
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _DONE = frozenset({"added", "changed", "duplicate", "moved", "removed", "replaced", "unchanged"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -112,6 +113,8 @@ def main(arguments: Sequence[str] | None = None, make: Callable[[AppConfig], Eng
 
     `make` builds the engine from a config: a program that runs many commands may share the models among them.
     """
+    if arguments is None:  # the process is this command's: nearly all that it makes at first stays to its end
+        gc.set_threshold(100_000)
     given = list(sys.argv[1:] if arguments is None else arguments)
     output = Output()
     try:

@@ -26,6 +26,7 @@ from crag.core.metadata import tags_of
 from crag.core.settings import Settings, meta
 from crag.core.strategies import STRATEGIES, Strategy, strategy
 from crag.core.types import Aggregation
+from crag.engine import Engine
 from crag.providers import registry
 
 
@@ -61,7 +62,6 @@ def write_results(file: Path, data: bytes) -> None:
 
 if TYPE_CHECKING:
     from crag.admin.audit import AuditedAct
-    from crag.engine import Engine
     from crag.storage.library import Library
 
 DEFAULT_WORKSPACE = "default"
@@ -267,8 +267,6 @@ def latest_run(library: Library) -> str:
 def opened(ctx: Context, **given: Any) -> Iterator[Engine]:
     """The engine for one command, closed at its end. `given` are values of AppConfig; None means not given."""
     config = AppConfig.from_environment(**given)
-    from crag.engine import Engine  # only now: it loads the models' runtime
-
     engine: Engine = (ctx.obj or Engine)(config)
     try:
         yield engine

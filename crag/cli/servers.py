@@ -8,7 +8,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Option
 
@@ -17,9 +17,7 @@ from crag.cli.options import DEFAULT_WORKSPACE, Place, Providers, StrategyName, 
 from crag.cli.output import Options, Output, plain
 from crag.core.errors import PROGRAM, CragError, NotFoundError, SettingsError
 from crag.core.strategies import strategy
-
-if TYPE_CHECKING:
-    from crag.engine import Engine
+from crag.engine import Engine
 
 _FOLDER = Path(__file__).resolve().parents[2]
 _APP = next(filter(Path.is_file, (_FOLDER / "crag_explorer" / "app.py", _FOLDER / "app.py")), None)

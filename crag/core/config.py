@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, EnvSettingsSource, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from crag.core.errors import CragError, SettingsError
 from crag.core.settings import Range, days_of, first_problem, origins_of, setting
@@ -22,30 +21,17 @@ def _split(given: object) -> object:
     return tuple(each.strip() for each in given.split(",") if each.strip()) if isinstance(given, str) else given
 
 
-CommaList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+CommaList = Annotated[tuple[str, ...], BeforeValidator(_split)]
 """Texts, which a variable or an option gives as one text with commas between them."""
 
 
-class SettingsGroup(BaseSettings):
+class SettingsGroup(BaseModel):
     """Part of `AppConfig`. Each setting is also the environment variable CRAG_<NAME>, without the name of its group.
 
     The constructor does not read them: what code makes is what the code says. `AppConfig.from_environment` does.
     """
 
-    model_config = SettingsConfigDict(
-        frozen=True, extra="forbid", env_prefix="CRAG_", env_ignore_empty=True, use_attribute_docstrings=True
-    )
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return (init_settings,)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
 
 class StorageSettings(SettingsGroup, title="storage"):
@@ -335,10 +321,10 @@ class AppConfig(BaseModel):
         """
         for name, nearest in find_unknown_variables(os.environ).items():
             _warn_of(name, nearest)
-        named = {each.removeprefix("CRAG_").lower(): each for each in os.environ if each.startswith("CRAG_")}
-        values: dict[str, Any] = {each: os.environ[variable] for each, variable in named.items() if _is_address(each)}
-        for group in _GROUPS.values():
-            values |= EnvSettingsSource(group)()
+        named = {name[5:].lower(): said for name, said in os.environ.items() if name.upper().startswith("CRAG_")}
+        values: dict[str, Any] = {
+            name: said for name, said in named.items() if _is_address(name) or (said and name in SETTINGS)
+        }
         return cls.of(**{**values, **{name: value for name, value in given.items() if value is not None}})
 
     def changed(self, **settings: Any) -> AppConfig:

@@ -5,9 +5,14 @@ Forms, checks and docs are made from the declaration. A strategy is a named bund
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, ValidationError, model_validator
@@ -59,11 +64,28 @@ def meta(model: type[BaseModel], name: str) -> dict[str, Any]:
     extra = field.json_schema_extra
     found: dict[str, Any] = dict(extra) if isinstance(extra, dict) else {}
     found["group"] = found["group"] or model.model_config.get("title")
-    said = " ".join(str(field.description).split())
+    said = " ".join(_read_helps(model.__module__)[model.__name__, name].split())
     found.update(help=f"{said} Applies from the next start." if found["at_start"] else said, default=field.default)
     found["minimum"] = next((m.ge for m in field.metadata if hasattr(m, "ge")), None)
     found["maximum"] = next((m.le for m in field.metadata if hasattr(m, "le")), None)
     return found
+
+
+@cache
+def _read_helps(module: str) -> dict[tuple[str, str], str]:
+    """What stands below each setting in the source of a module, by class and setting.
+
+    Read when a form needs it: pydantic would read the source of every class at the start, which takes a tenth of a
+    second.
+    """
+    parts = ast.parse(inspect.getsource(sys.modules[module])).body
+    return {
+        (kind.name, ast.unparse(setting.target)): ast.literal_eval(said.value)
+        for kind in parts
+        if isinstance(kind, ast.ClassDef)
+        for setting, said in pairwise(kind.body)
+        if isinstance(setting, ast.AnnAssign) and isinstance(said, ast.Expr)
+    }
 
 
 def first_problem(error: ValidationError) -> str:
@@ -113,7 +135,7 @@ def _dictionary(where: Filter) -> dict[str, Any]:
 class Settings(BaseModel):
     """What shapes one run. Frozen; `model_copy(update=…)` is not checked, `changed(…)` is."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     k: int = setting(10, "Chunks retrieved", Range(1, 50, step=1), group="retrieval")
     """How many chunks the library returns."""

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, assert_never, get_args
 
 from crag.core.ingesting import Embedding, IngestStep, ReadingPage, ReadingQueued, RecognisingPage
-from crag.pipeline.folders import FileState, FolderComparison
 from crag.text.formats import count
 
 if TYPE_CHECKING:
     from crag.analysis.kept_pages import KeptPage
+    from crag.pipeline.folders import FolderComparison
     from crag.pipeline.staleness import Stale
     from crag.storage.unembedded import Standing
 
@@ -76,6 +76,8 @@ def lost_text(labels: int, records: int, verified: bool) -> str:
 
 def folder_text(compared: FolderComparison) -> str:
     """What a folder is beside the library, as "3 new, 1 gone, 40 unchanged; skipped: hidden 2"."""
+    from crag.pipeline.folders import FileState  # loads the readers of files, which only who adds some needs
+
     states = Counter(each.state for each in compared.files)
     found = ", ".join(f"{states[state]:,} {state}" for state in get_args(FileState) if states[state])
     skipped = ", ".join(f"{why} {number:,}" for why, number in compared.skipped.items() if number)

@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from crag.core.config import AppConfig, Keys
 from crag.core.errors import ModelError
 from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Trace
+from crag.engine import Engine
 from crag.pipeline.resolve import Missing, ProviderPlan, problem
 from crag.providers.embedding import ServerEmbedder
 from crag.providers.prices import Prices, Spent, sum_calls
 from crag.providers.registry import LOCAL, Unusable, unusable
 from crag.text.formats import count, money
 from crag.web.folder import FOLDER
-
-if TYPE_CHECKING:
-    from crag.engine import Engine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,13 +7,17 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.models.runtime import Loaded, batches, load, readable, verified_files
+from crag.models.runtime import Loaded, batches, load, load_tokenizer, readable, verified_files
 from crag.text.memory import remember
 from crag.text.words import stem
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 HEAD, TAIL = 96, 32
 """Question tokens that are read of a longer question: what is asked stands at one of its ends."""
@@ -221,7 +225,7 @@ class CrossEncoder:
         """`threads` 0: as many as this process may use. `folder` holds the files the manifest lists."""
         self._threads, self._folder = threads, folder
         self._lock = threading.Lock()
-        self._loaded: Loaded | None = None
+        self._loaded: tuple[Loaded, Tokenizer] | None = None
         self._words = WordReader({})
         self._marks = (0, 0)
 
@@ -230,11 +234,11 @@ class CrossEncoder:
 
         Of a question the first 96 and last 32 tokens are read, of a text the first 16,000 characters.
         """
-        loaded = self._load()
-        ids = cut_question(loaded.tokenizer.encode(readable(question), add_special_tokens=False).ids)
+        loaded, tokenizer = self._load()
+        ids = cut_question(tokenizer.encode(readable(question), add_special_tokens=False).ids)
         asked = self._words.words(ids or [self._marks[1]])  # a question without a token is read as an empty one
         read = [readable(text) for text in texts]
-        encoded = loaded.tokenizer.encode_batch(read, add_special_tokens=False)
+        encoded = tokenizer.encode_batch(read, add_special_tokens=False)
         windows: list[_Window] = []
         evidence: list[_Evidence] = []
         for number, (text, encoding) in enumerate(zip(read, encoded, strict=True)):
@@ -289,14 +293,15 @@ class CrossEncoder:
             made.append(_Window(number, joined, kinds, offsets[:again] + offsets[first:last], again, first))
         return made
 
-    def _load(self) -> Loaded:
+    def _load(self) -> tuple[Loaded, Tokenizer]:
         with self._lock:
             if self._loaded is None:
-                loaded = load(verified_files(self._folder, MODEL_ID), self._threads, "retrieval evaluator")
-                vocabulary = loaded.tokenizer.get_vocab()
+                files = verified_files(self._folder, MODEL_ID)
+                tokenizer = load_tokenizer(files["tokenizer.json"].decode())
+                vocabulary = tokenizer.get_vocab()
                 self._words = WordReader(vocabulary)
                 self._marks = (vocabulary["[CLS]"], vocabulary["[SEP]"])
-                self._loaded = loaded
+                self._loaded = load(files["model.onnx"], self._threads, "retrieval evaluator"), tokenizer
             return self._loaded
 
 

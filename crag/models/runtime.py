@@ -7,7 +7,8 @@ import json
 import math
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +19,6 @@ from numpy.typing import NDArray
 from crag.core.errors import ModelError
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
     import onnxruntime
     from tokenizers import Tokenizer
 
@@ -57,13 +56,14 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 MAX_CHARACTERS = 16_000
 """What comes later in a text is never even cut into tokens."""
+FEW = 2_000
+"""Characters of texts that are read without the tokenizer of the whole vocabulary, in 20 ms."""
 BATCH_TOKENS = 1024
 """Tokens in one call of a model: enough to keep the arithmetic busy, little enough to stay in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    tokenizer: Tokenizer
     session: onnxruntime.InferenceSession
     pool: ThreadPoolExecutor
 
@@ -76,27 +76,31 @@ class Loaded:
             pass
 
 
-def load(files: dict[str, bytes], threads: int, name: str, max_tokens: int | None = None) -> Loaded:
-    """`tokenizer.json` and `model.onnx` of `files`; `threads` 0: as many as this process may use.
-
-    Raises ModelError, which says `name`, if they cannot be used.
-    """
-    from concurrent.futures import ThreadPoolExecutor
-
-    # onnxruntime reports its use to its maker unless this is set before it is imported.
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-    import onnxruntime
+def load_tokenizer(description: str) -> Tokenizer:
+    """The tokenizer that a `tokenizer.json` describes. Raises ModelError."""
     from tokenizers import Tokenizer
 
     try:
-        tokenizer = Tokenizer.from_buffer(files["tokenizer.json"])
-        tokenizer.no_padding()
-        if max_tokens is None:
-            tokenizer.no_truncation()
-        else:
-            tokenizer.enable_truncation(max_tokens)
-        # "[SEP]" in a document is four characters of text and a word, never a control token.
-        tokenizer.encode_special_tokens = True
+        tokenizer = Tokenizer.from_str(description)
+    except Exception as error:  # the library raises bare Exceptions
+        raise ModelError(f"A model's tokenizer can't be loaded ({error}).") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    # "[SEP]" in a document is four characters of text and a word, never a control token.
+    tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
+def load(model: bytes, threads: int, name: str) -> Loaded:
+    """A model in ONNX; `threads` 0: as many as this process may use.
+
+    Raises ModelError, which says `name`, if it cannot be used.
+    """
+    # onnxruntime reports its use to its maker unless this is set before it is imported.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    import onnxruntime
+
+    try:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
@@ -104,30 +108,79 @@ def load(files: dict[str, bytes], threads: int, name: str, max_tokens: int | Non
         # The graphs are fused by hand; the extended rewrites would put slower kernels back in.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
         options.log_severity_level = 3
-        session = onnxruntime.InferenceSession(files["model.onnx"], options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         # It keeps the file, 80 MB for all models, to start again with other hardware, which is never done here.
         session.disable_fallback()
         session._model_bytes = None
-    except Exception as error:  # both libraries raise bare Exceptions for files they cannot use
+    except Exception as error:  # the library raises bare Exceptions for files it cannot use
         raise ModelError(f"The {name} can't be loaded ({error}).") from error
-    return Loaded(tokenizer, session, ThreadPoolExecutor(threads or _cores(), thread_name_prefix="model"))
+    return Loaded(session, ThreadPoolExecutor(threads or _cores(), thread_name_prefix="model"))
 
 
-def sentence_vectors(loaded: Loaded, texts: Sequence[str], dimension: int) -> NDArray[np.float32]:
-    """A row for each text, by a model that gives the `embedding` of `input_ids`; at least one text.
+class WordPieces:
+    """A vocabulary of hundreds of thousands of pieces. Safe to call from several threads.
+
+    Its tokenizer takes a second to make. A few texts are read without it, by one of those pieces alone that stand in
+    them, which finds the same.
+    """
+
+    def __init__(self, description: bytes, max_tokens: int) -> None:
+        """`description`: a `tokenizer.json` whose model is Unigram. Its first four pieces are no text."""
+        self._before, begin, rest = description.decode().partition('"vocab":[[')
+        rows, end, self._after = rest.rpartition('],"byte_fallback"')
+        self._before, self._after, self._max = self._before + begin, end + self._after, max_tokens
+        self._rows = rows.removesuffix("]").split("],[")
+        self._places = {row[: row.rindex(",")]: place for place, row in enumerate(self._rows)}
+        self._longest = max(map(len, self._places))
+        self._whole: Tokenizer | None = None
+        self._lock = threading.Lock()
+
+    def read(self, texts: Sequence[str], *, special: bool = True) -> list[list[int]]:
+        """The pieces of each text's beginning, as their places in the vocabulary; `special`: also those that begin and
+        end a text."""
+        given = [readable(text) for text in texts]
+        if self._whole is None and sum(map(len, given)) <= FEW:
+            tokenizer, places = self._part(given)
+            read = tokenizer.encode_batch_fast(given, add_special_tokens=special)
+            return [[places[id] for id in each.ids] for each in read]
+        with self._lock:
+            self._whole = self._whole or self._tokenizer(range(len(self._rows)))
+        return [each.ids for each in self._whole.encode_batch_fast(given, add_special_tokens=special)]
+
+    def text(self, place: int) -> str:
+        """A piece as text; "▁" stands for a blank."""
+        return str(json.loads(self._rows[place].rpartition(",")[0]))
+
+    def _part(self, texts: Sequence[str]) -> tuple[Tokenizer, list[int]]:
+        """A tokenizer of the pieces that stand in these texts, and their places in the vocabulary."""
+        none, places = self._tokenizer(range(4)), {0, 1, 2, 3}
+        for text in texts:
+            for word, _ in none.pre_tokenizer.pre_tokenize_str(none.normalizer.normalize_str(text)):
+                written = word.replace("\\", "\\\\").replace('"', '\\"')
+                spans = ((at, end) for at in range(len(written)) for end in range(at + 1, at + self._longest))
+                places.update(self._places.get(f'"{written[at:end]}"', 0) for at, end in spans)
+        return self._tokenizer(found := sorted(places)), found
+
+    def _tokenizer(self, places: Iterable[int]) -> Tokenizer:
+        rows = "],[".join(self._rows[place] for place in places)
+        tokenizer = load_tokenizer(f"{self._before}{rows}]{self._after}")
+        tokenizer.enable_truncation(self._max)
+        return tokenizer
+
+
+def sentence_vectors(loaded: Loaded, texts: Sequence[Sequence[int]], dimension: int) -> NDArray[np.float32]:
+    """A row for each text, given as its tokens, by a model that gives the `embedding` of `input_ids`; at least one.
 
     Texts are batched only with texts of the same number of tokens, so nothing is padded and a row depends on its
     text alone.
     """
     vectors = np.zeros((len(texts), dimension), np.float32)
-    encoded = loaded.tokenizer.encode_batch_fast([readable(text) for text in texts])
-    tokens = [encoding.ids for encoding in encoded]
 
     def run(batch: list[int]) -> None:
-        ids = np.array([tokens[index] for index in batch], np.int64)
+        ids = np.array([texts[index] for index in batch], np.int64)
         vectors[batch] = loaded.session.run(["embedding"], {"input_ids": ids})[0]
 
-    loaded.each(run, batches([len(ids) for ids in tokens]))
+    loaded.each(run, batches([len(ids) for ids in texts]))
     return vectors
 
 
@@ -177,7 +230,7 @@ class E5:
         """`threads` 0: as many as this process may use. `folder` holds the files the manifest lists."""
         self._threads, self._folder = threads, folder or self.folder
         self._lock = threading.Lock()
-        self._model: tuple[Loaded, NDArray[np.float32]] | None = None
+        self._model: tuple[Loaded, WordPieces, NDArray[np.float32]] | None = None
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Shape (len(texts), 384), float32, rows of length 1. Any text, also an empty one, gives a vector.
@@ -186,13 +239,15 @@ class E5:
         """
         return self._embed(PASSAGE, texts) if texts else np.zeros((0, self.dimension), np.float32)
 
-    def _load(self) -> tuple[Loaded, NDArray[np.float32]]:
-        """The model, and the mean vectors that come with it."""
-        with self._lock:
+    def _load(self) -> tuple[Loaded, WordPieces, NDArray[np.float32]]:
+        """The model, its vocabulary, and the mean vectors that come with it. Raises ModelError."""
+        with self._lock, ThreadPoolExecutor(1) as side:
             if self._model is None:
                 files = verified_files(self._folder, self.id)
+                pieces = side.submit(WordPieces, files["tokenizer.json"], MAX_TOKENS)  # while the model is loaded
                 centres = np.frombuffer(files["centres.f32"], "<f4").reshape(-1, self.dimension)
-                self._model = load(files, self._threads, "embedding model", MAX_TOKENS), centres
+                loaded = load(files["model.onnx"], self._threads, "embedding model")
+                self._model = loaded, pieces.result(), centres
             return self._model
 
     def embed_question(self, text: str) -> NDArray[np.float32]:
@@ -206,19 +261,19 @@ class E5:
         Rarity is 0 and more: the vocabulary of all languages stands in order of frequency, which falls with the place
         in it. Raises what `embed` does.
         """
-        loaded, _ = self._load()
-        read = loaded.tokenizer.encode_batch([readable(text) for text in texts], add_special_tokens=False)
+        known = self._load()[1]
         return [
             {
-                piece.lstrip("▁").casefold(): math.log(id / COMMON)
-                for piece, id in zip(encoding.tokens, encoding.ids, strict=True)
-                if id > COMMON and any(map(str.isalnum, piece))
+                piece.lstrip("▁").casefold(): math.log(place / COMMON)
+                for place, piece in ((place, known.text(place)) for place in read if place > COMMON)
+                if any(map(str.isalnum, piece))
             }
-            for encoding in read
+            for read in known.read(texts, special=False)
         ]
 
     def _embed(self, prefix: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        loaded, centres = self._load()
-        vectors = sentence_vectors(loaded, [prefix + text for text in texts], self.dimension)
+        loaded, pieces, centres = self._load()
+        tokens = pieces.read([prefix + text for text in texts])
+        vectors = sentence_vectors(loaded, tokens, self.dimension)
         vectors -= centres[0 if prefix == PASSAGE else 1]
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)

@@ -59,7 +59,6 @@ from crag.runtime.provider import EvaluatorParts, WebParts
 from crag.runtime.usage import Budget, QuotaGuard, UsageTracker
 from crag.runtime.waiting import Clock
 from crag.storage.library import Library
-from crag.web.fetching import PageFetcher
 
 if TYPE_CHECKING:
     from crag.providers.chat import ChatModel
@@ -218,8 +217,11 @@ def _webs(
     plan: ProviderPlan, config: AppConfig, meter: UsageTracker, folder: WebSearch | None, problems: Problems
 ) -> list[WebSearch]:
     """The web providers in the order they are asked."""
-    given = config.providers
-    fetcher = PageFetcher(allow_private=given.private_addresses, clock=meter.clock) if given.fetch_pages else None
+    given, fetcher = config.providers, None
+    if plan.webs and given.fetch_pages:
+        from crag.web.fetching import PageFetcher  # a client of HTTP, which only a search of the web needs
+
+        fetcher = PageFetcher(allow_private=given.private_addresses, clock=meter.clock)
     found: list[WebSearch] = []
     for each in plan.webs:
         endpoint = each.endpoint

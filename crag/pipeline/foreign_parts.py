@@ -27,14 +27,14 @@ from crag.core.types import Answer, Chunk, Grade, Passage, RetrievedChunk, Strip
 from crag.providers.registry import PROVIDERS
 from crag.runtime.provider import EvaluatorParts, EvaluatorProvider, WebParts, WebProvider
 from crag.storage.documents import Documents
+from crag.text.addresses import usable_address
 from crag.web.folder import FolderWeb
-from crag.web.webpage import usable_address
 
 _log = logging.getLogger(__name__)
 
 ELSEWHERE = "Choose another in Settings, or ask who made it."
 T = TypeVar("T")
-_ALWAYS = ConfigDict(revalidate_instances="always", allow_inf_nan=False)
+_ALWAYS = ConfigDict(revalidate_instances="always", allow_inf_nan=False, defer_build=True)
 _CHUNKS: TypeAdapter[list[RetrievedChunk]] = TypeAdapter(list[RetrievedChunk], config=_ALWAYS)
 _PAGES: TypeAdapter[list[WebPage]] = TypeAdapter(list[WebPage], config=_ALWAYS)
 _GRADES: TypeAdapter[list[Grade]] = TypeAdapter(list[Grade], config=_ALWAYS)

@@ -18,7 +18,6 @@ from crag.core.settings import Settings
 from crag.core.types import Step
 from crag.providers import registry
 from crag.providers.endpoint import Endpoint
-from crag.providers.gguf_server import installed
 from crag.providers.prices import price_of, usable
 from crag.providers.registry import GGUF, LOCAL
 from crag.runtime.provider import EvaluatorProvider, Price, Provider, WebProvider
@@ -276,6 +275,8 @@ class _Chosen:
 
     def file(self) -> Service[Provider] | None:
         """The model file that is chosen, if it is there, and what runs it."""
+        from crag.providers.gguf_server import installed  # loads httpx, which only a model needs
+
         place = model_place(self._config)
         found = place.stat() if place is not None and place.is_file() else None
         if place is None or found is None or not installed():

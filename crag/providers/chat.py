@@ -16,7 +16,6 @@ from typing import Any
 
 import httpx
 import openai
-from langchain_openai import ChatOpenAI
 from pydantic import BaseModel, SecretStr
 
 from crag.core.errors import (
@@ -148,6 +147,8 @@ class ChatModel:
         return self._bound[known]
 
     def _made(self, max_tokens: int, schema: type[BaseModel] | None, temperature: float) -> Any:
+        from langchain_openai import ChatOpenAI  # takes a second to load, which only who asks a model waits for
+
         options: dict[str, Any] = {"temperature": temperature, "max_completion_tokens": max_tokens}
         if schema is not None:
             form = {"name": schema.__name__.lower(), "schema": strict(schema), "strict": True}

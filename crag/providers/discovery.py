@@ -13,7 +13,6 @@ import httpx
 from pydantic import BaseModel, Field
 
 from crag.core.errors import CragError, KeyRejectedError, ProviderError, ReplyError
-from crag.providers.chat import translate_error
 from crag.providers.endpoint import OPENAI, Endpoint
 from crag.providers.gguf_server import server_of
 from crag.providers.rerank import Reranker
@@ -169,6 +168,8 @@ async def _names(base: str, endpoint: Endpoint, seconds: float, *, proxied: bool
 
     Raises ProviderError.
     """
+    from crag.providers.chat import translate_error  # loads OpenAI's client, which only a server needs
+
     headers = {"Authorization": f"Bearer {endpoint.key.get_secret_value()}"} if endpoint.key else {}
     meter = UsageTracker(Budget(calls=1, seconds=seconds))
     with meter.call(endpoint.provider, translate=lambda error: translate_error(error, base)):

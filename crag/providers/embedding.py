@@ -6,14 +6,12 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import httpx
 import numpy as np
 from numpy.typing import NDArray
 
 from crag.core.errors import ProviderError, ReplyError
 from crag.providers.endpoint import OPENAI, Endpoint
 from crag.runtime.circuits import Service
-from crag.runtime.connection import BoundedClient
 from crag.runtime.usage import Budget, PendingCall, UsageTracker
 from crag.text.characters import whole_text
 
@@ -44,7 +42,10 @@ class _Server:
         if self.problem is not None:
             raise self.problem
         if self._client is None:
+            import httpx
             from openai import AsyncOpenAI
+
+            from crag.runtime.connection import BoundedClient
 
             key = self.endpoint.key
             # No redirects: a key goes to the address it was given for and nowhere else. Any: it is typed for a fork.

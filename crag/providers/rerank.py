@@ -6,12 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import httpx
-
 from crag.core.errors import BusyError, KeyRejectedError, ProviderError, ReplyError
 from crag.providers.endpoint import Endpoint
 from crag.runtime.circuits import Service
-from crag.runtime.connection import BoundedClient
 from crag.runtime.usage import UsageTracker
 from crag.text.characters import read_json, whole_text
 
@@ -44,6 +41,10 @@ class Reranker:
             return _scores(reply, len(texts), self.id)
 
     async def _sent(self, query: str, texts: Sequence[str]) -> Any:
+        import httpx
+
+        from crag.runtime.connection import BoundedClient
+
         headers = {"Authorization": f"Bearer {self._endpoint.key.get_secret_value()}"} if self._endpoint.key else {}
         documents = [whole_text(text[:CHARS]) for text in texts]
         body = {"model": self._endpoint.model, "query": whole_text(query), "documents": documents}

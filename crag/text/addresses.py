@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import quote, urlsplit
 
 JOINER = "\u2060"
 """Nobody sees it, and no reader of Markdown looks through it. Through a backslash some do: they look at the text that
@@ -30,3 +31,18 @@ def break_addresses(text: str) -> str:
 def break_page_addresses(text: str) -> str:
     """The same of those alone that Streamlit makes a link of."""
     return _ON_PAGES.sub(f"{JOINER}\\g<0>{JOINER}", text)
+
+
+_UNSAFE = re.compile(r"[\x00-\x20\x7f-\xa0<>\"'`\\^{|}\ud800-\udfff]")
+
+
+def usable_address(value: object) -> str:
+    """The address, if it is one that a browser may be sent to, with every unsafe character escaped; else nothing."""
+    url = value.strip()[:2001] if isinstance(value, str) else ""
+    url = _UNSAFE.sub(lambda unsafe: quote(unsafe.group(), errors="replace"), url)
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and re.fullmatch(r"[\w.:-]+", parts.hostname or "")
+        return url if usable and "@" not in parts.netloc and parts.port != 0 and len(url) <= 2000 else ""
+    except ValueError:
+        return ""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from html import unescape
 from typing import Any
 
-import httpx
-
 from crag.core.errors import KeyRejectedError, ProviderError, WebSearchError
 from crag.core.types import Unread
 from crag.runtime.provider import Price, WebProvider
+from crag.text.characters import read_json
 from crag.web.searching import Row, Searching
 
 MOST_RESULTS, MOST_WORDS = 20, 50
@@ -38,8 +37,8 @@ class BraveSearch(Searching):
             {name: unescape(each) if isinstance(each, str) else each for name, each in row.items()} for row in found
         ], []
 
-    def _refused(self, reply: httpx.Response) -> ProviderError:
-        match reply.status_code, _code(reply):
+    def _refused(self, status: int, content: bytes) -> ProviderError:
+        match status, _code(content):
             case (401, _) | (422, "SUBSCRIPTION_TOKEN_INVALID"):
                 return KeyRejectedError("Brave Search does not accept the key.")
             case (402 | 403, _):
@@ -53,13 +52,13 @@ class BraveSearch(Searching):
             case (400 | 422, _):
                 return WebSearchError("Brave Search did not understand the search.", "Ask in other words.")
             case _:
-                return super()._refused(reply)
+                return super()._refused(status, content)
 
 
-def _code(reply: httpx.Response) -> str:
+def _code(content: bytes) -> str:
     """The code of Brave's own account of an error, if it gives one."""
     try:
-        body: Any = reply.json()
+        body: Any = read_json(content)
         return str(body["error"]["code"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""

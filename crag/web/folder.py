@@ -10,6 +10,7 @@ import stat
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from crag.core.errors import WebSearchError
 from crag.core.protocols import WebSearch
@@ -17,7 +18,9 @@ from crag.core.types import Unread, WebPage
 from crag.runtime.provider import WebParts, WebProvider
 from crag.runtime.real_files import RealFolder
 from crag.text.words import STOP_WORDS, separate_words, words
-from crag.web.webpage import SavedPage, read_page
+
+if TYPE_CHECKING:
+    from crag.web.webpage import SavedPage
 
 log = logging.getLogger(__name__)
 
@@ -199,6 +202,8 @@ def _find(path: Path, root: Path) -> tuple[Path, Stamp] | str:
 
 def _read(file: _File) -> tuple[SavedPage | None, str]:
     """The page, or why there is none."""
+    from crag.web.webpage import read_page  # the reader of pages, which only a search of the folder needs
+
     try:
         with file.folder.open(str(file.path)) as opened:
             data = opened.read(MAX_FILE_BYTES)

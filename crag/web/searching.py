@@ -11,15 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urldefrag
 
-import httpx
-
 from crag.core.errors import CragError, KeyRejectedError, ProviderError, UnreachableError, WebSearchError
 from crag.core.types import Unread, WebPage
 from crag.runtime.circuits import Service
-from crag.runtime.connection import BoundedClient, OversizedError, PackingError
 from crag.runtime.provider import WebParts
+from crag.text.addresses import usable_address
 from crag.text.characters import read_json
-from crag.web.webpage import plain_text, usable_address
 
 MAX_QUERY = 400
 """Tavily refuses longer queries."""
@@ -95,19 +92,22 @@ class Searching:
 
     def _got(self, address: str, asked: Mapping[str, str], headers: Mapping[str, str], seconds: float) -> Any:
         """The JSON that an address gives. No redirect is followed: query and key are for this address."""
+        from crag.runtime.connection import BoundedClient  # loads httpx, which only a search of the web needs
 
-        async def sent() -> httpx.Response:
+        async def sent() -> tuple[int, bytes]:
             async with BoundedClient(follow_redirects=False, timeout=seconds) as connection:
-                return await connection.get(address, params=asked, headers={"Accept": "application/json", **headers})
+                accepted = {"Accept": "application/json", **headers}
+                reply = await connection.get(address, params=asked, headers=accepted)
+                return reply.status_code, reply.content
 
-        reply = self._meter.wait_for(sent, seconds)
-        if reply.status_code != 200:
-            raise self._refused(reply)
-        return read_json(reply.content)
+        status, content = self._meter.wait_for(sent, seconds)
+        if status != 200:
+            raise self._refused(status, content)
+        return read_json(content)
 
-    def _refused(self, reply: httpx.Response) -> ProviderError:
+    def _refused(self, status: int, content: bytes) -> ProviderError:
         """Why there are no results, from a reply of another status than 200."""
-        return WebSearchError(f"{self.title} failed (status {reply.status_code}).", ELSEWHERE)
+        return WebSearchError(f"{self.title} failed (status {status}).", ELSEWHERE)
 
     def _rows(self, found: Any, names: Mapping[str, str]) -> list[Row]:
         """The results in a list of objects, `names` giving ours for theirs. Raises WebSearchError where it is none."""
@@ -117,6 +117,10 @@ class Searching:
 
     def _translated(self, error: Exception) -> Exception:
         """Whatever its client raises, as ours."""
+        import httpx
+
+        from crag.runtime.connection import OversizedError, PackingError
+
         match error:
             case UnreachableError() | httpx.TimeoutException():
                 return UnreachableError(f"{self.title} did not reply in time.", self.connection)
@@ -127,7 +131,7 @@ class Searching:
             case PackingError() | zlib.error():
                 return WebSearchError(f"{self.title} sent a reply that can't be unpacked.", ELSEWHERE)
             case httpx.HTTPStatusError():
-                return self._refused(error.response)
+                return self._refused(error.response.status_code, error.response.content)
             case httpx.RemoteProtocolError() | httpx.ReadError():
                 return UnreachableError(f"{self.title} broke off its reply.", ELSEWHERE)
             case httpx.HTTPError() | httpx.InvalidURL():
@@ -159,6 +163,8 @@ def _pages(rows: Sequence[Row], provider: str, query: str) -> list[WebPage]:
 
 def _text(value: object, limit: int) -> str:
     """Text without markup; nothing of what is no text."""
+    from crag.web.webpage import plain_text  # loads the reader of pages, which only a search of the web needs
+
     return plain_text(value[:limit]) if isinstance(value, str) else ""
 
 

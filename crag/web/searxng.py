@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import httpx
-
 from crag.core.errors import ProviderError, WebSearchError
 from crag.core.types import Unread
 from crag.runtime.provider import Price, WebProvider
@@ -30,8 +28,8 @@ class SearxngSearch(Searching):
         unread = Unread(why=f"SearXNG got no reply from {', '.join(engines)[:200]}.")
         return found, [unread] if engines and not found else []
 
-    def _refused(self, reply: httpx.Response) -> ProviderError:
-        match reply.status_code:
+    def _refused(self, status: int, content: bytes) -> ProviderError:
+        match status:
             case 403:
                 return WebSearchError(
                     "SearXNG does not give its results as JSON (status 403).",
@@ -45,7 +43,7 @@ class SearxngSearch(Searching):
                     "Wait, or let this machine pass the server's limiter.",
                 )
             case _:
-                return super()._refused(reply)
+                return super()._refused(status, content)
 
 
 SEARXNG = WebProvider(

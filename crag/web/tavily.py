@@ -6,7 +6,6 @@ from typing import Any
 
 from crag.core.errors import CragError, KeyRejectedError, UnreachableError, WebSearchError
 from crag.core.types import Unread
-from crag.runtime.connection import BoundedClient
 from crag.runtime.provider import Price, WebProvider
 from crag.web.searching import Row, Searching
 
@@ -19,6 +18,8 @@ class TavilySearch(Searching):
     def _found(self, query: str, max_results: int, seconds: float) -> tuple[list[Row], list[Unread]]:
         async def searched() -> Any:
             from tavily import AsyncTavilyClient
+
+            from crag.runtime.connection import BoundedClient
 
             # A connection of our own: it follows no redirect with the key.
             async with BoundedClient(follow_redirects=False) as connection:

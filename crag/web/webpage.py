@@ -9,11 +9,11 @@ import re
 from dataclasses import dataclass, replace
 from html import unescape
 from itertools import islice
-from urllib.parse import quote, urlsplit
 
 from crag.ingest import html, properties
 from crag.ingest.files import FileError
 from crag.ingest.plain import render_markdown
+from crag.text.addresses import usable_address
 from crag.text.encodings import decode_text
 from crag.text.words import few_marks, unmarked
 
@@ -229,7 +229,6 @@ _TAG = re.compile(r"<[A-Za-z/!?][^<>]*>")
 _UNPRINTED = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
 )
-_UNSAFE = re.compile(r"[\x00-\x20\x7f-\xa0<>\"'`\\^{|}\ud800-\udfff]")
 
 
 def plain_text(text: str) -> str:
@@ -244,18 +243,6 @@ def plain_text(text: str) -> str:
     text = re.sub(r"[ \u00a0\v\f\r]+", " ", text)
     lines = (re.sub(r" ?\t[ \t]*", "\t", line).strip() for line in text.split("\n"))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
-
-
-def usable_address(value: object) -> str:
-    """The address, if it is one that a browser may be sent to, with every unsafe character escaped; else nothing."""
-    url = value.strip()[:2001] if isinstance(value, str) else ""
-    url = _UNSAFE.sub(lambda unsafe: quote(unsafe.group(), errors="replace"), url)
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and re.fullmatch(r"[\w.:-]+", parts.hostname or "")
-        return url if usable and "@" not in parts.netloc and parts.port != 0 and len(url) <= 2000 else ""
-    except ValueError:
-        return ""
 
 
 def _own_address(url: str | None) -> str | None:

@@ -39,7 +39,7 @@ COMMANDS = {
     "model_lookups": "--each 1 --minutes 1",
     "notes": "--notes 4",
     "overviews": "",
-    "overhead": "--runs 30 --pairs 1 --requests 4 --crowd 2",
+    "overhead": "--runs 30 --pairs 1 --requests 4 --crowd 2 --starts 2",
     "papers": "--papers papers --limit 1",
     "popqa": "--limit 3",
     "recognition": "--pages 1",

@@ -2,13 +2,15 @@
 files added on the first screen and beside others, thumbs, the history."""
 
 import re
+from contextlib import suppress
 
 import pytest
 
 from tests.support.browsing import ask, settled, until
 from tests.support.small_pdf import small_pdf
 
-expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
+playwright = pytest.importorskip("playwright.sync_api", reason="needs the playwright package")
+expect, Error = playwright.expect, playwright.Error
 
 HELD = re.compile(r"Grading: 3 of \d+ chunks")
 LATER = "Which year was the winter of the keeper?"
@@ -142,9 +144,11 @@ def test_documents_can_be_used_and_deleted_while_a_file_is_added(page, served):
     served.reading.touch()
     drop(page, "third.pdf", "A third book tells of bridges\nand of nothing else.")
     page.get_by_test_id("stProgress").wait_for()
-    page.wait_for_timeout(4_000)  # the page is drawn again while the upload begins, which closes what is opened
-    page.get_by_role("button", name="Delete document").click()
-    page.get_by_test_id("stPopoverBody").get_by_role("button", name="Delete").click()
+    while page.get_by_role("heading", name="keeper.pdf").count():
+        page.get_by_role("button", name="Delete document").click()
+        with suppress(Error):  # the page is drawn again while the upload begins, which closes what is opened
+            page.get_by_test_id("stPopoverBody").get_by_role("button", name="Delete").click(timeout=5_000)
+            settled(page)
     expect(page.get_by_role("heading", name="keeper.pdf")).to_have_count(0)
     page.get_by_test_id("stProgress").wait_for()
     fresh(page)

@@ -29,9 +29,9 @@ def test_the_reference_s_tables_are_those_of_the_code() -> None:
 
 
 REMEMBERING = """
-import crag.engine
+import crag.models.runtime
 from tests.support.remembering import RememberingE5
-crag.engine.E5 = RememberingE5
+crag.models.runtime.E5 = RememberingE5
 """
 """Said before the example: the sample's vectors are those that `sample_data` has made, or other tests of this run."""
 

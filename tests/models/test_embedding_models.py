@@ -5,13 +5,16 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from crag.core.errors import ModelError
-from crag.models.runtime import E5
+from crag.models.runtime import E5, FEW, WordPieces
 from crag.testing.contracts import EmbedderContract
 from tests.support.product import ROOT
 
@@ -51,6 +54,21 @@ def test_a_question_finds_the_text_of_another_language_that_answers_it(question:
         "The line was opened in 1911 and has twelve stations.",
     ]
     assert int(np.argmax(MODEL.embed(texts) @ MODEL.embed_question(question))) == 0
+
+
+@cache
+def pieces(which: str) -> WordPieces:
+    """The vocabulary for one of two ways of reading."""
+    return WordPieces((E5.folder / "tokenizer.json").read_bytes(), 12)
+
+
+@given(st.lists(st.text(max_size=40), min_size=1, max_size=3))
+@example(["\\" + '"', '\\\\ \\" "', "a\u2581b", "\x00\x7f\ud800", "</s><mask>", "\ufb01 \u2460", "3.5 %?"])
+@example(["Warum wurden die Züge gestrichen?", "なぜ電車は運休になったのですか？", "ทำไมรถไฟถึงถูกยกเลิก"])
+def test_a_few_texts_are_read_as_by_the_whole_vocabulary(texts: list[str]) -> None:
+    part, whole = pieces("part"), pieces("whole")
+    assert part.read(texts) == whole.read([*texts, "long " * FEW])[:-1]
+    assert part.read(texts, special=False) == whole.read(texts, special=False)
 
 
 def test_only_the_first_256_tokens_count() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from crag.core.config import AppConfig, Keys
-from crag.pipeline import resolve
-from crag.pipeline.resolve import model_place, problem, resolve_providers
+from crag.pipeline.resolve import ProviderPlan, model_place, problem, resolve_providers
+from crag.providers import gguf_server
 from crag.providers.gguf_server import model_files
 
 
@@ -16,7 +16,7 @@ def made(file: Path) -> Path:
     return file
 
 
-def of(path: object, **config: Any) -> resolve.ProviderPlan:
+def of(path: object, **config: Any) -> ProviderPlan:
     return resolve_providers(AppConfig.of(llm="gguf", llm_model=str(path), **config), Keys())
 
 
@@ -45,7 +45,7 @@ def test_why_a_file_can_not_be_used_is_said_with_its_name_alone(
         (tmp_path / "m.gguf", True, "There is no model file m.gguf."),
         (made(tmp_path / "there.gguf"), False, "The package that runs model files is not installed."),
     ):
-        monkeypatch.setattr(resolve, "installed", lambda installed=installed: installed)
+        monkeypatch.setattr(gguf_server, "installed", lambda installed=installed: installed)
         found = of(path, evaluator="llm")
         [missing] = found.missing
         words = str(problem(missing))

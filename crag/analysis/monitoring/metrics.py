@@ -8,7 +8,6 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily
@@ -20,11 +19,9 @@ from crag.analysis.monitoring.reading import facts_of
 from crag.core.errors import CragError
 from crag.core.runfacts import RunFacts
 from crag.core.trace import Trace
+from crag.engine import Engine
 from crag.providers.prices import Prices
 from crag.runtime.circuits import OpenCircuit
-
-if TYPE_CHECKING:
-    from crag.engine import Engine
 
 _log = logging.getLogger(__name__)
 

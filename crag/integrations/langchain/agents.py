@@ -22,7 +22,7 @@ from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
 from crag.core.trace import Trace
 from crag.core.types import Exchange, OutputMode
-from crag.engine import QUESTION_CHARS, Engine
+from crag.engine import Engine
 from crag.export.markdown import Harmless, closing
 from crag.export.records import RunRecord
 from crag.generation.conversation.history import ANSWER_CHARS, exchanges_of
@@ -31,6 +31,7 @@ from crag.integrations.langchain.runs import AgentRuns, Ended, Searched, Workspa
 from crag.integrations.langchain.state import CragState, Injected
 from crag.messages.answers import STATES
 from crag.messages.wording import outcome_sentence
+from crag.pipeline.request import QUESTION_CHARS
 
 
 def last_question(messages: Sequence[AnyMessage]) -> int | None:

@@ -18,9 +18,9 @@ from crag.core.metadata import days_in
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Grade, Strip, WebPage
 from crag.generation.places import Place
+from crag.text.addresses import usable_address
 from crag.text.characters import whole_text
 from crag.text.guard import detect_injection, mask_injection
-from crag.web.webpage import usable_address
 
 TEXT_CHARS = 16_000
 """How much of a Document's text is used: what lies behind is more than the local evaluator reads of one text."""

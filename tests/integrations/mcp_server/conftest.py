@@ -83,6 +83,6 @@ def opened(evaluator: Gated) -> None:
 
 @asynccontextmanager
 async def connected(offer: ServerConfig, mode: str = "legacy") -> AsyncIterator[Client]:
-    """The SDK's own client of a server in this process, for a minute at most."""
-    async with asyncio.timeout(60), Client(LibraryServer(offer), mode=mode, client_info=CLIENT) as made:
+    """The SDK's own client of a server in this process, for as long as only one that hangs takes."""
+    async with asyncio.timeout(300), Client(LibraryServer(offer), mode=mode, client_info=CLIENT) as made:
         yield made

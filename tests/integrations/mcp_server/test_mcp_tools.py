@@ -14,6 +14,7 @@ from crag.core.strategies import STRATEGIES
 from crag.engine import Engine
 from crag.integrations.mcp.request import ServerConfig
 from tests.integrations.mcp_server.conftest import Gated, connected
+from tests.support.sizes import sized
 from tests.support.small_pdf import LIGHTHOUSE, small_pdf
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("read_here")]
@@ -288,9 +289,12 @@ async def test_a_client_that_goes_away_ends_its_runs_and_they_are_stored(engine:
 
 
 @pytest.mark.slow
-async def test_a_thousand_requests_at_once_are_answered_or_told_to_come_back(engine: Engine) -> None:
+async def test_hundreds_of_requests_at_once_are_answered_or_told_to_come_back(engine: Engine) -> None:
     async with connected(ServerConfig(engine=engine)) as client:
-        calls = [client.call_tool("grade", {"question": HIRED, "texts": ["They hired ten."]}) for _ in range(1000)]
+        calls = [
+            client.call_tool("grade", {"question": HIRED, "texts": ["They hired ten."]})
+            for _ in range(sized(1_000, 400))
+        ]
         results = await asyncio.gather(*calls)
         done = [each for each in results if not each.is_error]
         refused = [said(each) for each in results if each.is_error]
