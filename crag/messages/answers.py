@@ -23,6 +23,13 @@ FOUND = "found afterwards"
 """Said of the source of a sentence that cites nothing."""
 NOTHING_SHOWN = "nothing shown supports this"
 """Said of a sentence without a citation that no strip supports which its writer was shown."""
+FAULTS: dict[Fault, str] = {
+    "": "",
+    "nothing shown": NOTHING_SHOWN,
+    "invented citation": "its citation matches no source",
+    "not checked": "not checked",
+    "unsupported": "not supported by its sources",
+}
 STATES: dict[Outcome, str] = {
     "answered": "Answered",
     "web": "From the web",
@@ -146,10 +153,8 @@ def marks_text(check: SentenceCheck) -> str:
 def flag_text(check: SentenceCheck, known: Collection[int]) -> str:
     """What is wrong with a sentence of an answer, in a few words; empty where nothing is. `known` as in `fault_of`."""
     missing = ", ".join(figure.text for figure in check.figures if figure.state == "missing")
-    unsupported = f"not in its sources: {missing}" if missing else "not supported by its sources"
-    said = {"nothing shown": NOTHING_SHOWN, "invented citation": "its citation matches no source"}
     fault = fault_of(check, known)
-    return unsupported if fault == "unsupported" else said.get(fault, fault)
+    return f"not in its sources: {missing}" if missing and fault == "unsupported" else FAULTS[fault]
 
 
 def footnote_notes(citation: Citation) -> list[str]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from crag.core.model_ids import maker, name_in_sentence
 from crag.core.trace import Outcome, Trace
-from crag.core.types import Answer, Calculation, Chunk, Citation, SentenceCheck
+from crag.core.types import Answer, Chunk, Citation, SentenceCheck
 from crag.export.html import elements as h
 from crag.export.html import marks, words
 from crag.export.html.elements import Html
@@ -22,13 +21,14 @@ from crag.export.markdown import handed_over
 from crag.export.quoted_rows import QuotedRows, find_rows
 from crag.generation.citations import MARK, locate_checks, numbers_in, split_cited_sentences
 from crag.messages.answers import (
-    NOTHING_SHOWN,
+    FAULTS,
     STATES,
     calculation_text,
     check_sentence,
     fault_of,
     handed_sentence,
     marks_text,
+    nearest_sentence,
     objection_sentence,
     origin_text,
     standing_text,
@@ -92,30 +92,17 @@ def answer(trace: Trace, alone: Sequence[tuple[int, int]] = (), *, opens: bool =
 
 
 def _short(whole: Answer, known: Mapping[int, Html]) -> Html:
-    """The words that answer, large, with their source; a cell's row and column above them."""
-    short = whole.short
-    if whole.calculation:
-        return _worked(whole.calculation, known)
-    if short is None:
+    """The words that answer, large, with their sources; above them a cell's row and column, or how they are worked out.
+    """
+    worked, short, numbers = whole.calculation, whole.short, {each.citation for each in whole.places}
+    if not numbers:
         return Html()
-    citation = next((each for each in whole.citations if each.number == short.citation), None)
-    mark, cell = known.get(short.citation, Html()), short.cell
-    if citation and citation.origin == "external":
-        mark = h.span("keep")[mark, " ", h.span("tag web")["WEB"]]
-    elif citation and citation.from_web:
-        mark = h.span("keep")[mark, " ", marks.tag(citation)]
-    return h.div("short", title=f"Evaluator confidence: {short.confidence:.0%}")[
-        cell and h.span("cell")[cell],
-        h.span("words")[short.value, " ", mark],
-    ]
-
-
-def _worked(worked: Calculation, known: Mapping[int, Html]) -> Html:
-    """The result, large, with the sources of its cells, and how it was worked out above it."""
-    numbers = dict.fromkeys(cell.citation for cell in worked.cells)
-    return h.div("short")[
-        h.span("cell")[words.sentence(calculation_text(worked))],
-        h.span("words")[worked.result, " ", h.span("keep")[[known[each] for each in numbers if each in known]]],
+    cited = [h.joined(" ", (known[each.number], marks.tag(each))) for each in whole.citations if each.number in numbers]
+    above = words.sentence(calculation_text(worked)) if worked else short and short.cell
+    sure = f"Evaluator confidence: {short.confidence:.0%}" if short and not worked else None
+    return h.div("short", title=sure)[
+        above and h.span("cell")[above],
+        h.span("words")[worked.result if worked else short and short.value, " ", h.span("keep")[cited]],
     ]
 
 
@@ -167,9 +154,12 @@ def _marked(
     sentences = list(locate_checks(whole, checks))
 
     def sentence(check: SentenceCheck, inside: Html, *place: int) -> object:
-        flag = flag_of(check, set(known))
-        said = h.span(flag.kind, title=flag.why)[inside] if flag else inside
-        return said, flag and flag.name and (" ", h.span("tag")[flag.name])
+        fault, why = fault_of(check, known), words.sentence(check_sentence(check, name_in_sentence)) or None
+        if not fault:
+            differs = check.supported and (check.objecting or marks_text(check))
+            return h.span("disputed", title=why)[inside] if differs else inside
+        kind = "unchecked" if fault == "not checked" else "flagged"
+        return h.span(kind, title=why)[inside], " ", h.span("tag")[FAULTS[fault]]
 
     def table(found: QuotedRows, inside: Html, start: int, end: int) -> object:
         return start == found.start and draw_rows(found, answer, known[found.citation.number])
@@ -261,7 +251,7 @@ def sources(
                 )[
                     h.span("n num")[citation.number],
                     _where(
-                        (citation.origin == "external" and (h.span("tag web")["WEB"], " ")) or marks.tag(citation),
+                        marks.tag(citation),
                         words.place(citation) if citation.page else "",
                         citation.source,
                         recognised(citation.recognised),
@@ -294,39 +284,6 @@ def _beneath(trace: Trace, citation: Citation, held: SavedPages | None) -> Html:
     return h.div("beneath")[h.joined(" ", shown)] if shown else Html()
 
 
-# What the check of the sentences found wanting
-
-
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """What is to be seen of a sentence: `name` is what its tag says, `kind` how it looks, `why` the whole reason.
-
-    Without a name it is no fault, and no tag.
-    """
-
-    name: str
-    kind: str
-    why: str
-
-
-def flag_of(check: SentenceCheck, known: Collection[int]) -> Flag | None:
-    """What is to be seen of a sentence, if anything; `known` are the numbers that stand for a source."""
-    note = words.sentence(check_sentence(check, name_in_sentence))
-    match fault_of(check, known):
-        case "":
-            return Flag("", "disputed", note) if check.supported and (check.objecting or marks_text(check)) else None
-        case "nothing shown":
-            return Flag(NOTHING_SHOWN, "flagged", note)
-        case "invented citation":
-            said = note if check.note == "invented" else "This citation doesn't match any source."
-            return Flag("invented citation", "flagged", said)
-        case "not checked":
-            return Flag("not checked", "unchecked", note or "The check gave no result.")
-        case "unsupported":
-            score = f" Score {check.score:.2f}." if check.score is not None else ""
-            return Flag("unsupported", "flagged", f"No cited text supports this sentence.{score} {note}".strip())
-
-
 def _asked_as(trace: Trace) -> Html:
     """What a follow-up follows on, or its wording and whose that is; nothing of a question that was asked as typed."""
     if trace.context is None or not trace.standalone:
@@ -334,6 +291,16 @@ def _asked_as(trace: Trace) -> Html:
     label, said = context_text(trace.context)
     by = worded_by(trace.context, name_in_sentence)
     return h.div[h.div[h.span("tag")[label], " ", h.span("as")[said]], by and h.div("small")[by]]
+
+
+def nearest(trace: Trace, *, live: bool = True) -> Html:
+    """Under an answer that there is none: the passage that came nearest, if one did. `live`: it is a button."""
+    if trace.guidance is None or not nearest_sentence(trace):
+        return Html()
+    near = trace.guidance.near[0]
+    box = h.button("pick", data_pick=f"chunk:{near.chunk_id}") if live else h.div("pick")
+    place = h.span("small")[f"{near.where} {excerpt(near.source, 120)}"]
+    return h.div("cx")[h.div("guide")[h.h3["Closest passage"], box[near.quote, place]]]
 
 
 def _handed_over(trace: Trace, held: SavedPages | None = None) -> Html:
@@ -345,7 +312,7 @@ def _handed_over(trace: Trace, held: SavedPages | None = None) -> Html:
             where = _where(marks.tag(source), words.place(source), source.source, recognised(source.recognised))
             drawn.append(h.li[h.button(data_pick=f"chunk:{source.id}")[first, where, quote]])
         else:
-            where = _where((h.span("tag web")["WEB"], " "), "", source.title or source.url)
+            where = _where(marks.WEB, "", source.title or source.url)
             parts = [part for part in (marks.opener(source.url), marks.keeper(source.id, held)) if part]
             beneath = parts and h.div("beneath")[h.joined(" ", parts)]
             drawn.append(h.li[h.div("source")[first, where, quote], beneath])

@@ -161,7 +161,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
     decided = view.deciding_id == chunk.id and (h.span("tag deciding")["decided"], " ")
     chosen = marks.rating_buttons(found, view.thumbs) if view.thumbs is not None and not chunk.elsewhere else ""
     own = _graded(trace) and not _jointly(here, trace)
-    place = words.place(chunk)
+    place, stale = words.place(chunk), " ".join(view.stale.get(chunk.document_id, ()))
     several = len({each.chunk.source for each in here.chunks}) > 1
     where = [
         decided,
@@ -176,12 +176,12 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
         (mark := recognised(chunk.recognised)) and h.span("notes")[mark],
         _addressing(found.injections),
         _noted(chunk.id, view),
-        marks.stale_tag(chunk, view.stale),
+        stale and h.span("tag old", title=stale)["out of date"],
     ]
     body = [
         draw_passage(Passage(text=chunk.text, strips=strips, spoken=found.injections), view),
         _spoken(found.injections),
-        marks.stale_why(chunk, view.stale),
+        stale and h.p("small")[stale],
         _facts(grade, strips, view),
         h.div("facts")[
             h.span[f"similarity {found.similarity:.2f} (for ranking only)"],
@@ -296,7 +296,7 @@ def _search(search: Search, place: int, asked: Approval | None, trace: Trace, vi
     return h.fragment(
         h.h3[
             "From the web ",
-            h.span("tag web")["WEB"],
+            marks.WEB,
             h.span("small")[f"{words.web(search.provider)}, {words.count(len(search.pages), 'result')} for"],
             h.span("query")[sent],
             _words([strip for page in search.pages for strip in trace.strips.get(page.id, ())], view),
@@ -346,7 +346,7 @@ def _page(page: WebPage, trace: Trace, view: View) -> Html:
     read = "read in full" if page.fetched else f"{words.web(page.provider)}'s summary only"
     about = [site(page.url), page.published, read if page.provider != "folder" else "a saved page"]
     shown = draw_surroundings(Passage(text=page.text, strips=strips, spoken=page.injections), view)
-    where = h.span("tag web")["WEB"], h.span("name")[page.title or page.url]
+    where = marks.WEB, h.span("name")[page.title or page.url]
     peek = h.span("peek")[" · ".join(each for each in about if each)]
     head = h.span("where")[where], _addressing(page.injections), _noted(page.id, view), peek
     link = marks.opener(page.url) or h.span("quiet")[page.url]

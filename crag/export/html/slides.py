@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from crag.core.trace import Trace
 from crag.core.types import Action, Chunk, Citation, Decision, Strip
-from crag.export.html import answer, evidence, words
+from crag.export.html import answer, evidence, marks, words
 from crag.export.html import elements as h
 from crag.export.html.elements import Html
 from crag.export.html.page_pictures import Pictures, shown_sources
@@ -194,7 +194,7 @@ def _source(citation: Citation, pictures: Pictures) -> Html:
         address = f"data:image/webp;base64,{base64.b64encode(image).decode()}"
         return h.figure[h.img(src=address, alt=f"{_place(citation)}. Marked: “{excerpt(citation.quote, 300)}”")]
     web = citation.origin == "external" or citation.from_web
-    named = h.p("of")[h.span("tag web")["WEB"], " ", excerpt(citation.source, 160), h.br, site(citation.url or "")]
+    named = h.p("of")[marks.WEB, " ", excerpt(citation.source, 160), h.br, site(citation.url or "")]
     return h.fragment(h.blockquote[excerpt(citation.quote, 500)], named if web else "")
 
 
