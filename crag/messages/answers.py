@@ -212,37 +212,29 @@ def figure_sentence(figure: FigureCheck) -> str:
     return f"{said} does not stand in the source"
 
 
-def _join_parts(parts: Iterable[str | int]) -> str:
-    return "".join(f" [{part}]" if isinstance(part, int) else part for part in parts)
-
-
-def differing_parts(answer: Answer) -> list[str | int]:
-    """What each document gives for the cell that is asked for, in parts: words, and the numbers of citations.
-
-    Nothing where they give one value.
-    """
+def differing_sentence(answer: Answer) -> str:
+    """What each document gives for the cell that is asked for, with its number; empty where they give one value."""
     names = {each.number: each.source for each in answer.citations}
-    parts: list[str | int] = []
-    for each in answer.differing:
-        dated = f" ({each.dated})" if each.dated else ""
-        before = "; " if parts else "Your documents give different values: "
-        parts += [f"{before}{each.value} in {names[each.citation]}{dated}", each.citation]
-    return [*parts, "."] if parts else []
+    values = [
+        f"{each.value} in {names[each.citation]}{each.dated and f' ({each.dated})'} [{each.citation}]"
+        for each in answer.differing
+    ]
+    return f"Your documents give different values: {'; '.join(values)}." if values else ""
 
 
-def contradiction_parts(answer: Answer) -> list[str | int]:
-    """That the table looked up gives another amount than the answer, as `differing_parts`; else nothing."""
+def contradiction_sentence(answer: Answer) -> str:
+    """That the table looked up gives another amount than the answer, with its number; else empty."""
     if answer.contradicts is None:
-        return []
+        return ""
     value, number = answer.contradicts.value, answer.contradicts.citation
     cited = next((each for each in answer.citations if each.number == number), None)
     where = f" on {cited.where.replace('page ', 'p. ')}" if cited and cited.where else ""
-    return [f"The table{where} says {value}", number, "."]
+    return f"The table{where} says {value} [{number}]."
 
 
 def conflict_sentences(answer: Answer) -> list[str]:
     """What speaks against an answer: the table looked up, where it says otherwise, and documents that differ."""
-    return [*filter(None, map(_join_parts, (contradiction_parts(answer), differing_parts(answer))))]
+    return [*filter(None, (contradiction_sentence(answer), differing_sentence(answer)))]
 
 
 def nearest_sentence(trace: Trace) -> str:

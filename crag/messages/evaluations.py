@@ -19,20 +19,8 @@ UNSCORED = "The answer can't be scored: each accepted answer is an explanation, 
 
 TITLES = {
     "right": "Right answer or page",
-    "first_source_precision": "Precision by source, first retrieval",
-    "first_source_recall": "Recall by source, first retrieval",
-    "first_source_reciprocal_rank": "MRR by source, first retrieval",
-    "first_page_precision": "Precision by page, first retrieval",
-    "first_page_recall": "Recall by page, first retrieval",
-    "first_page_reciprocal_rank": "MRR by page, first retrieval",
     "first_holds": "First retrieval holds the answer",
     "first_right": "First action right",
-    "acted_page_precision": "Precision by page",
-    "acted_page_recall": "Recall by page",
-    "acted_page_reciprocal_rank": "MRR by page",
-    "acted_source_precision": "Precision by source",
-    "acted_source_recall": "Recall by source",
-    "acted_source_reciprocal_rank": "MRR by source",
     "acted_holds": "Retrieval holds the answer",
     "acted_right": "Action right",
     "abstention_right": "Rightly answered or not found",
@@ -60,16 +48,8 @@ TITLES = {
     "output_tokens": "Tokens out",
 }
 """Every measure that is averaged over questions, by its column."""
-
-_LAST = "Of the last retrieval, on which the action rests."
 NOTES = {
     "right": "The answer says an accepted answer, or is from an expected page; what has no answer is refused.",
-    "acted_page_precision": f"The share of chunks from expected pages. {_LAST}",
-    "acted_page_recall": f"The share of expected pages found. {_LAST}",
-    "acted_page_reciprocal_rank": f"1 / rank of the first chunk from an expected page. {_LAST}",
-    "acted_source_precision": f"The share of chunks from expected files. {_LAST}",
-    "acted_source_recall": f"The share of expected files found. {_LAST}",
-    "acted_source_reciprocal_rank": f"1 / rank of the first chunk from an expected file. {_LAST}",
     "acted_holds": "A chunk is from an expected page, or its text holds an accepted answer.",
     "acted_right": "CORRECT where the retrieval holds the answer, else INCORRECT. AMBIGUOUS counts half.",
     "first_right": "The same for the first retrieval. AMBIGUOUS counts half.",
@@ -97,6 +77,17 @@ NOTES = {
     "output_tokens": "Per question, as providers counted them.",
 }
 """What the title of a measure does not say."""
+
+_RANKED = {
+    "precision": ("Precision", "The share of chunks from expected {}s."),
+    "recall": ("Recall", "The share of expected {}s found."),
+    "reciprocal_rank": ("MRR", "1 / rank of the first chunk from an expected {}."),
+}
+for _by, _what in (("source", "file"), ("page", "page")):
+    for _share, (_title, _note) in _RANKED.items():
+        TITLES[f"first_{_by}_{_share}"] = f"{_title} by {_by}, first retrieval"
+        TITLES[f"acted_{_by}_{_share}"] = f"{_title} by {_by}"
+        NOTES[f"acted_{_by}_{_share}"] = f"{_note.format(_what)} Of the last retrieval, on which the action rests."
 
 
 def title_of(measure: str) -> str:

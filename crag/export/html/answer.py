@@ -13,9 +13,9 @@ from crag.core.types import Answer, Chunk, Citation, SentenceCheck
 from crag.export.html import elements as h
 from crag.export.html import marks, words
 from crag.export.html.elements import Html
-from crag.export.html.figures import conflicts, draw_rows, figures_layer
+from crag.export.html.figures import draw_rows, figures_layer
 from crag.export.html.marks import SavedPages
-from crag.export.html.passage import annotate, recognised, short_layer
+from crag.export.html.passage import Layer, annotate, recognised, short_layer
 from crag.export.html.safe_text import excerpt
 from crag.export.markdown import handed_over
 from crag.export.quoted_rows import QuotedRows, find_rows
@@ -25,6 +25,8 @@ from crag.messages.answers import (
     STATES,
     calculation_text,
     check_sentence,
+    contradiction_sentence,
+    differing_sentence,
     fault_of,
     handed_sentence,
     marks_text,
@@ -87,8 +89,13 @@ def answer(trace: Trace, alone: Sequence[tuple[int, int]] = (), *, opens: bool =
     known = {citation.number: _mark(citation, opens=opens) for citation in whole.citations}
     kind = "answer abstained" if whole.abstained else "answer"
     said = _marked(whole, known, trace.checks, alone, find_rows(trace))
-    against = conflicts(whole, lambda number: known.get(number, Html()))
-    return h.div("cx")[_short(whole, known), h.div(kind)[said], against, _label(whole, trace)]
+    against = (("Contradiction.", contradiction_sentence(whole)), ("Documents.", differing_sentence(whole)))
+    notes = [
+        h.div("note conflict", role="note")[h.b[head], " ", annotate(said, _cited(said, known))]
+        for head, said in against
+        if said
+    ]
+    return h.div("cx")[_short(whole, known), h.div(kind)[said], notes, _label(whole, trace)]
 
 
 def _short(whole: Answer, known: Mapping[int, Html]) -> Html:
@@ -167,11 +174,6 @@ def _marked(
     def lone(_: None, inside: Html, *place: int) -> Html:
         return h.span("alone", title="In this run alone")[inside]
 
-    def mark(found: re.Match[str], inside: Html, start: int, end: int) -> object:
-        """A number that stands for no source stays text, marked."""
-        shown = known.get(int(found[1])) or h.span("invented", title="No such source")[f"[{found[1]}]"]
-        return start == found.start() and h.span("keep")[shown, whole[found.start(2) : end]]
-
     # Between two tables the text has only what parts two paragraphs.
     ends = [*(each.start for each in rows[1:]), len(whole)]
     tables = [
@@ -184,8 +186,18 @@ def _marked(
         figures_layer(whole, sentences),
         short_layer(find_short(answer)),
         ([(*each, None) for each in alone], lone),
-        ([(*each.span(), each) for each in _MARK.finditer(whole)], mark),
+        _cited(whole, known),
     )
+
+
+def _cited(text: str, known: Mapping[int, Html]) -> Layer:
+    """Draws every mark as `known` has it; a number that stands for no source stays text, marked."""
+
+    def mark(found: re.Match[str], inside: Html, start: int, end: int) -> object:
+        shown = known.get(int(found[1])) or h.span("invented", title="No such source")[f"[{found[1]}]"]
+        return start == found.start() and h.span("keep")[shown, text[found.start(2) : end]]
+
+    return [(*each.span(), each) for each in _MARK.finditer(text)], mark
 
 
 def _mark(citation: Citation, *, opens: bool) -> Html:
