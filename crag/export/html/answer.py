@@ -99,8 +99,7 @@ def answer(trace: Trace, alone: Sequence[tuple[int, int]] = (), *, opens: bool =
 
 
 def _short(whole: Answer, known: Mapping[int, Html]) -> Html:
-    """The words that answer, large, with their sources; above them a cell's row and column, or how they are worked out.
-    """
+    """The words that answer, large, with their sources; above them the row and column, or how it was worked out."""
     worked, short, numbers = whole.calculation, whole.short, {each.citation for each in whole.places}
     if not numbers:
         return Html()
