@@ -162,26 +162,21 @@ def shown_steps(funnel: Funnel) -> list[Step]:
 def funnel_sentence(funnel: Funnel) -> str:
     """How many questions are lost where."""
     if not funnel.followed:
-        number = sum(funnel.left_out.values())
-        if not number:
-            return "No question has a result yet, so there is nothing to follow."
-        none = "The question can't" if number == 1 else f"None of the {number:,} questions can"
-        return f"{none} be followed from the library to the answer."
+        left_out = sum(funnel.left_out.values())
+        none = f"Of {count(left_out, 'question')}, none can be followed from the library to the answer."
+        return none if left_out else "No question has a result yet, so there is nothing to follow."
     asked = count(funnel.followed, "question")
     if not funnel.losses:
-        none = "The question is not lost" if funnel.followed == 1 else f"None of {asked} is lost"
-        return f"{none}: the answer cites the expected place, or says what is accepted."
-    where = [f"{number:,} {lost_text(step, funnel)}" for step, number in funnel.lost.items()]
-    first, _, rest = where[0].partition(" ")
-    lost = join_names([f"{first} {'is' if first == '1' else 'are'} lost {rest}", *where[1:]])
-    return f"Of {asked}, {lost}."
+        return f"Of {asked}, none is lost: the answer cites the expected place, or says what is accepted."
+    return (
+        f"Lost of {asked}: {join_names([f'{each:,} {lost_text(step, funnel)}' for step, each in funnel.lost.items()])}."
+    )
 
 
 def step_sentence(step: Step, funnel: Funnel) -> str:
     """How many are lost at one step."""
-    number = funnel.lost.get(step, 0)
     asked = count(funnel.followed, "question")
-    return f"Of {asked}, {number:,} {'is' if number == 1 else 'are'} lost {lost_text(step, funnel)}."
+    return f"Lost {lost_text(step, funnel)}: {funnel.lost.get(step, 0):,} of {asked}."
 
 
 def lost_text(step: Step, funnel: Funnel) -> str:
@@ -197,15 +192,11 @@ def left_out_sentence(funnel: Funnel) -> str:
 
 def beside_sentence(funnel: Funnel) -> str:
     """What is to be known of those that pass; empty where there is nothing."""
-    cite, passes = ("cites", "counts") if funnel.elsewhere == 1 else ("cite", "count")
-    say = ("cites the expected place and does", "cite the expected place and do")[funnel.wrong != 1]
-    parts = [
-        f"{funnel.elsewhere:,} that {cite} another place for an accepted answer {passes} as passed."
-        if funnel.elsewhere
-        else "",
-        f"{funnel.wrong:,} {say} not say an accepted answer." if funnel.wrong else "",
-    ]
-    return " ".join(filter(None, parts))
+    numbers = {
+        "Passed, with an accepted answer from another place": funnel.elsewhere,
+        "Passed, with the expected place and without an accepted answer": funnel.wrong,
+    }
+    return " ".join(f"{said}: {number:,}." for said, number in numbers.items() if number)
 
 
 def loss_sentence(loss: Followed) -> str:

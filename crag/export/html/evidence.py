@@ -50,14 +50,13 @@ def chunks(trace: Trace, view: View) -> Html:
         f"From {searched_text(trace)} ",
         h.span("small")[words.count(len(here.chunks), "chunk")],
         _words(strips, view),
-        _again(trace, here, [number for number, _ in groups]),
     ]
     for said in filter(None, (lacking_sentence(trace), embedded_sentence(trace))):
         heading = h.fragment(heading, h.p("small")[said])
     if not groups:
         return h.div("cx")[heading, h.p["Nothing was found."]]
     cards = [
-        (len(groups) > 1 and _group(trace, number, len(found)), _zones(number, found, here, trace, view))
+        (len(trace.rounds) > 1 and _group(trace, number, len(found)), _zones(number, found, here, trace, view))
         for number, found in groups
     ]
     return h.div("cx")[
@@ -65,18 +64,6 @@ def chunks(trace: Trace, view: View) -> Html:
         h.div("cards")[_together(here, trace, view), cards],
         _legend(trace.all_strips, view) if _graded(trace) else "",
     ]
-
-
-def _again(trace: Trace, here: Round, rounds: Sequence[int]) -> Html:
-    """Which of several searches of the library brought the chunks; nothing of one search."""
-    if len(trace.rounds) < 2:
-        return Html()
-    if len(rounds) > 1:
-        return h.span("small")[f"the best of {len(trace.rounds)} searches"]
-    query = h.span("query")[here.query]
-    if rounds and rounds[0] < len(trace.rounds) - 1:
-        return h.span("small")[f"all from search {rounds[0] + 1}: no better ones were found with ", query]
-    return h.span("small")["found with the rewritten query ", query]
 
 
 def _group(trace: Trace, number: int, count: int) -> Html:
