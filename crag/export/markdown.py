@@ -15,9 +15,9 @@ from crag.generation.places import Place
 from crag.messages.answers import (
     brief_text,
     conflict_sentences,
+    ending_sentence,
     flag_text,
     footnote_notes,
-    handed_sentence,
     marks_text,
     nearest_sentence,
     origin_text,
@@ -88,10 +88,8 @@ def _about(trace: Trace) -> list[str]:
 
 def _answer(trace: Trace, label: str) -> list[str]:
     answer = trace.answer
-    if trace.handed_over:
-        return [f"*{escape_markdown(handed_sentence(trace))}*", *_handed(trace)]
     if answer is None:
-        return ["*Stopped.*" if trace.cancelled else "*No answer.*"]
+        return [f"*{escape_markdown(ending_sentence(trace))}*", *_handed(trace)]
     known = {citation.number for citation in answer.citations}
     marks = "".join(f"[^{label}{each}]" for each in dict.fromkeys(each.citation for each in answer.places))
     blocks = [f"**{escape_markdown(brief_text(answer))}**{marks}"] if answer.places else []

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal
 
-from crag.core.model_ids import about
+from crag.core.model_ids import about, name_in_sentence
 from crag.core.protocols import OWN
 from crag.core.trace import Outcome, Trace
 from crag.core.types import Answer, Calculation, Citation, Doubt, FigureCheck, Judgement, SentenceCheck
-from crag.messages.wording import recognised_text, web_origin
+from crag.messages.wording import failure_sentence, recognised_text, web_origin
 from crag.text.formats import count, join_names
 
 Name = Callable[[str], str]
@@ -302,6 +302,15 @@ def handed_sentence(trace: Trace) -> str:
     if not trace.kept():
         return f"Nothing found was good enough to be handed to {who}, which writes the answer itself."
     return f"The evidence was handed to {who}, which writes the answer itself."
+
+
+def ending_sentence(trace: Trace) -> str:
+    """Why a run that is over has no answer, and what to do."""
+    if trace.cancelled:
+        return "Stopped. What was found until then is kept."
+    if trace.failure:
+        return f"{failure_sentence(trace.failure, name_in_sentence)} {trace.failure.remedy}".strip()
+    return handed_sentence(trace) or "The run ended without an answer."
 
 
 def lacking_sentence(trace: Trace) -> str:

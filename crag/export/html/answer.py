@@ -27,15 +27,15 @@ from crag.messages.answers import (
     check_sentence,
     contradiction_sentence,
     differing_sentence,
+    ending_sentence,
     fault_of,
-    handed_sentence,
     marks_text,
     nearest_sentence,
     objection_sentence,
     origin_text,
     standing_text,
 )
-from crag.messages.wording import context_text, failure_sentence, remark_sentences, scope_text, web_origin, worded_by
+from crag.messages.wording import context_text, remark_sentences, scope_text, web_origin, worded_by
 
 SIGNS: dict[Outcome, str] = {"answered": "✓", "web": "↗", "check": "!", "not found": "–", "overview": "≡"}
 """A shape for each state of an answer, used for nothing else."""
@@ -71,7 +71,7 @@ def question(trace: Trace, *, announced: bool = False) -> Html:
 def announcement(trace: Trace) -> str:
     """How a run ended, as a screen reader says it: the answer's state and first sentence."""
     if trace.answer is None:
-        return _no_answer(trace)
+        return ending_sentence(trace)
     opening = trace.answer.text[: 4 * _SPOKEN]
     first, _ = next(iter(split_cited_sentences(opening)), (opening, ()))
     return f"{STATES[trace.outcome]}: {excerpt(first, _SPOKEN)}"
@@ -84,7 +84,7 @@ def answer(trace: Trace, alone: Sequence[tuple[int, int]] = (), *, opens: bool =
     """
     whole = trace.answer
     if whole is None:
-        none = h.div("cx")[h.div("answer abstained")[_no_answer(trace)]]
+        none = h.div("cx")[h.div("answer abstained")[ending_sentence(trace)]]
         return none if trace.finished else _written(trace)
     known = {citation.number: _mark(citation, opens=opens) for citation in whole.citations}
     kind = "answer abstained" if whole.abstained else "answer"
@@ -134,15 +134,6 @@ def _written(trace: Trace) -> Html:
     written = _UNFINISHED.sub("", trace.text)
     body = [h.span("cite")[piece] if place % 2 else piece for place, piece in enumerate(_PENDING.split(written))]
     return h.div("cx")[h.div("answer")[body, h.span("cursor")]]
-
-
-def _no_answer(trace: Trace) -> str:
-    """Why a run that is over has no answer."""
-    if trace.cancelled:
-        return "Stopped. What was found so far is shown beside it."
-    if trace.failure:
-        return f"{failure_sentence(trace.failure, name_in_sentence)} {trace.failure.remedy}"
-    return handed_sentence(trace) or "The run ended without an answer."
 
 
 def _marked(

@@ -15,6 +15,7 @@ from crag.export.html.page_pictures import Pictures, shown_sources
 from crag.export.html.passage import Passage, View, draw_passage
 from crag.export.html.safe_text import excerpt, site
 from crag.messages import slides as sentences
+from crag.messages.answers import ending_sentence
 from crag.messages.wording import context_text, decision_sentence
 from crag.text.formats import format_score
 
@@ -69,8 +70,7 @@ def run_slides(trace: Trace, pictures: Pictures) -> Iterator[DrawnSlide]:
         drawn = _source(citation, pictures)
         yield DrawnSlide(step="Source", says=sentences.source_sentence(citation), picture=drawn)
     if trace.failure or trace.cancelled:
-        said = trace.failure.remedy if trace.failure else "What was found until then was shown."
-        yield DrawnSlide(step="End", says=sentences.end_sentence(trace), picture=h.p("of")[said])
+        yield DrawnSlide(step="End", says=ending_sentence(trace))
 
 
 def sift_strips(trace: Trace) -> tuple[Strip, ...]:
