@@ -302,7 +302,7 @@ def test_sliders_and_weights_hold_while_their_folds_are_closed(silent, tab):
 
 def test_too_few_labels_are_refused_in_words(silent, tab):
     words = said(tab(*labelled(6)))
-    assert "Only 6 labelled questions" in words and "24 more labelled questions" in words
+    assert "30 labelled questions with a score are needed" in words and "So far: " in words
 
 
 def test_scores_of_two_evaluators_are_never_thrown_together(silent, tab):

@@ -179,8 +179,9 @@ def crowding_warning(
     """A warning where this pair sends more than CROWDED of all questions, labelled or not, to AMBIGUOUS; else None."""
     if not questions:
         return None
-    here = sweep(questions, aggregation=aggregation, uppers=(upper,), lowers=(lower,), doubt=doubt)
-    share = float(here.ambiguous[0, 0])
+    correct, incorrect = reach_matrices(questions, aggregation, np.array([upper]), np.array([lower]), doubt)
+    settled = int(correct.sum()) + int(incorrect.sum())
+    share = (len(questions) - settled) / len(questions)
     return Crowding((upper, lower), share) if share > CROWDED else None
 
 
