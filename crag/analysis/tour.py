@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -36,26 +36,19 @@ _QUESTION = "What average premium increase was negotiated for FEHB plan year {}?
 _FIGURE = re.compile(r"(?<![\d.,])4(?:\.0)?\s*(?:percent|%)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
-    """One way in which the sample is broken, and what is asked then."""
-
-    kind: Break
-    question: str
-
-
-SITUATIONS = (
-    Situation(kind="removed", question=_QUESTION.format(2020)),
-    Situation(kind="later", question=_QUESTION.format(2031)),
-    Situation(kind="planted", question=_QUESTION.format(2020)),
-)
+QUESTIONS: Mapping[Break, str] = {
+    "removed": _QUESTION.format(2020),
+    "later": _QUESTION.format(2031),
+    "planted": _QUESTION.format(2020),
+}
+"""What is asked in each situation, in their order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """The runs of a situation, by the strategies of `STRATEGIES`, in their order."""
 
-    situation: Situation
+    situation: Break
     runs: tuple[Trace, ...]
 
 
@@ -98,11 +91,11 @@ def play(
                         progress(event.done, event.total)
                     case DocumentFailed() if not cancel.is_set():
                         raise DocumentError(event.message, event.remedy)
-            for situation in SITUATIONS:
+            for situation, question in QUESTIONS.items():
                 if cancel.is_set():
                     raise CancelledError("The tour was stopped.")
-                broken = _Broken(own.library(), situation.kind)
-                asked = [RunRequest(situation.question, each, retriever=broken, cancel=cancel) for each in STRATEGIES]
+                broken = _Broken(own.library(), situation)
+                asked = [RunRequest(question, each, retriever=broken, cancel=cancel) for each in STRATEGIES]
                 yield Outcome(situation=situation, runs=tuple(map(own.trace, asked)))
         finally:
             own.close()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from crag.analysis.tour import FIGURE, ORDER, SITUATIONS, STRATEGIES, marked, play, says
+from crag.analysis.tour import FIGURE, ORDER, QUESTIONS, STRATEGIES, marked, play, says
 from crag.core.config import AppConfig
 from crag.core.errors import CancelledError
 from crag.core.trace import Trace
@@ -26,7 +26,7 @@ def test_each_situation_shows_its_runs_what_was_done(tmp_path: Path) -> None:
     engine = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
     asked: list[tuple[int, int]] = []
     found = list(play(engine, threading.Event(), lambda done, total: asked.append((done, total))))
-    assert [each.situation for each in found] == list(SITUATIONS) and asked[-1][0] == asked[-1][1] > 0
+    assert [each.situation for each in found] == list(QUESTIONS) and asked[-1][0] == asked[-1][1] > 0
     assert all([run.strategy for run in each.runs] == list(STRATEGIES) for each in found)
     removed, later, planted = (texts(each.runs[0]) for each in found)
     assert FIGURE not in removed and "FEHB" in removed
@@ -37,8 +37,8 @@ def test_each_situation_shows_its_runs_what_was_done(tmp_path: Path) -> None:
 
 
 def test_each_situation_has_a_title_and_a_sentence() -> None:
-    assert tuple(TITLES) == tuple(each.kind for each in SITUATIONS)
-    removed, later, planted = map(situation_sentence, SITUATIONS)
+    assert tuple(TITLES) == tuple(QUESTIONS)
+    removed, later, planted = map(situation_sentence, QUESTIONS)
     assert FIGURE in removed and "2031" in later and ORDER in planted
 
 

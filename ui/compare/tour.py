@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from crag.analysis.tour import SITUATIONS, Outcome, marked, play
+from crag.analysis.tour import QUESTIONS, Outcome, marked, play
 from crag.core.errors import BusyError, NotFoundError
 from crag.core.trace import Trace
 from crag.export.html import elements as h
@@ -95,10 +95,10 @@ def _under_way(session: Session, job: Job[Event]) -> None:
     events = job.events()
     done = sum(isinstance(each, Outcome) for each in events)
     last = events[-1] if events else None
-    said = TITLES[SITUATIONS[min(done, len(SITUATIONS) - 1)].kind] if done else "Reading the report"
+    said = [*TITLES.values()][min(done, len(TITLES) - 1)] if done else "Reading the report"
     if isinstance(last, Embedded):
         said = f"Reading the report: chunk {last.done:,} of {last.total:,} embedded"
-    st.progress(done / len(SITUATIONS), f"**{done} of {len(SITUATIONS)}** · {said}")
+    st.progress(done / len(QUESTIONS), f"**{done} of {len(QUESTIONS)}** · {said}")
     clicks.stop_button(session, [job], "tour-stop", "What was found stays.")
     _show(job)
 
@@ -108,8 +108,8 @@ def _show(job: Job[Event]) -> None:
     outcomes = [each for each in job.events() if isinstance(each, Outcome)]
     for number, outcome in enumerate(outcomes, 1):
         situation = outcome.situation
-        with st.container(border=True, key=f"tour-{situation.kind}"):
-            st.markdown(f"**{number}. {TITLES[situation.kind]}**")
+        with st.container(border=True, key=f"tour-{situation}"):
+            st.markdown(f"**{number}. {TITLES[situation]}**")
             st.caption(markdown(situation_sentence(situation)))
             columns = st.columns(len(outcome.runs), gap="medium")
             for column, trace in zip(columns, outcome.runs, strict=True):
