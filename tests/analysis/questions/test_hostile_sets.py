@@ -174,7 +174,7 @@ def test_no_message_repeats_what_a_file_holds(data: bytes) -> None:
     assert said and "hunter2" not in " ".join(said)
 
 
-def test_a_set_keeps_its_id_although_no_second_copy_of_it_is_written() -> None:
+def test_a_set_has_the_id_of_its_questions_whatever_it_is_called() -> None:
     made = QuestionSet("set", (Question("a", "Où?", ("x", "y"), ("r.pdf",), (4,)), Question("b", 'B"?')))
     assert _id_of(made) == "88146c0d5e6d13b91bced8090ea9607b"
     assert _id_of(QuestionSet("other", made.questions)) == _id_of(made)
