@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from crag.analysis import evaluate as evaluation
-from crag.analysis.intervals import Mean
 from crag.analysis.metrics.metrics import ResultRow
-from crag.analysis.metrics.results import Cell, Difference, Result, compare_results, flat, read_results, summed_up
+from crag.analysis.metrics.results import Cell, Difference, Mean, Result, compare_results, flat, read_results, summed_up
 from crag.analysis.questions.sets import Question, QuestionSet, read_set
 from crag.analysis.stages.funnel import Funnel, trace_funnel
 from crag.cli.options import Place, Providers, Run, check_target, interruptible, read_file, write_results

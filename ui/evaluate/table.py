@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from crag.analysis.evaluate import Evaluation
-from crag.analysis.intervals import Mean
 from crag.analysis.metrics.metrics import ResultRow
-from crag.analysis.metrics.results import MEASURES, STEP_SECONDS, Result
+from crag.analysis.metrics.results import MEASURES, STEP_SECONDS, Mean, Result
 from crag.core.types import Action
 from crag.export.html import words
 from crag.export.html.safe_text import excerpt, markdown

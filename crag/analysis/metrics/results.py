@@ -10,7 +10,8 @@ from typing import get_args, get_type_hints
 import numpy as np
 from pydantic import TypeAdapter
 
-from crag.analysis.intervals import Mean, Values, intervals
+from crag.analysis.intervals import Mean as Mean
+from crag.analysis.intervals import Values, intervals
 from crag.analysis.metrics.metrics import MEAN, Ranked, ResultRow
 from crag.core.errors import InputError
 from crag.core.types import Action, Step

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from crag.analysis.intervals import Mean
 from crag.analysis.metrics.metrics import ResultRow, rank_expected
 from crag.analysis.metrics.results import (
     MEASURES,
+    Mean,
     compare_results,
     confusion,
     flat,
