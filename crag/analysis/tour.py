@@ -101,12 +101,6 @@ def play(
             own.close()
 
 
-def says(trace: Trace, figure: str) -> bool:
-    """Whether a run's answer gives a figure."""
-    answer = trace.answer
-    return answer is not None and not answer.abstained and figure in answer.text
-
-
 def marked(trace: Trace) -> int:
     """How many of the chunks that a run found hold text that speaks to a model."""
     return sum(isinstance(each, Chunk) and bool(detect_injection(each.text)) for each in trace.sources.values())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Citation, Strip
 from crag.evaluation.trigger import verdict
-from crag.messages.answers import handed_sentence, origin_text, state_text
+from crag.messages.answers import origin_text
 from crag.messages.wording import FITS, scope_text, web_origin, words_text
 from crag.text.formats import count
 
@@ -67,11 +67,6 @@ def web_sentence(trace: Trace) -> str:
     used = len({strip.source_id for strip in trace.kept("external")} & {page.id for page in search.pages})
     came = f"{count(len(search.pages), 'page')} found, {used or 'none'} used" if search.pages else "nothing found"
     return f"{asked}: {came}."
-
-
-def answer_sentence(trace: Trace) -> str:
-    """The answer's state and what it stands on; or why there is none."""
-    return f"{state_text(trace)}." if trace.answer else handed_sentence(trace)
 
 
 def source_sentence(citation: Citation) -> str:

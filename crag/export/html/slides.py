@@ -15,7 +15,7 @@ from crag.export.html.page_pictures import Pictures, shown_sources
 from crag.export.html.passage import Passage, View, draw_passage
 from crag.export.html.safe_text import excerpt, site
 from crag.messages import slides as sentences
-from crag.messages.answers import ending_sentence
+from crag.messages.answers import ending_sentence, state_text
 from crag.messages.wording import context_text, decision_sentence
 from crag.text.formats import format_score
 
@@ -62,10 +62,10 @@ def run_slides(trace: Trace, pictures: Pictures) -> Iterator[DrawnSlide]:
         drawn = evidence.web(trace, View.of(trace))
         yield DrawnSlide(step="Search", says=sentences.web_sentence(trace), picture=drawn)
     if trace.answer or trace.handed_over:
-        step, drawn = (
-            ("Answer", answer.answer(trace, opens=False)) if trace.answer else ("Hand over", answer.sources(trace))
-        )
-        yield DrawnSlide(step=step, says=sentences.answer_sentence(trace), picture=drawn)
+        step, said, drawn = "Hand over", ending_sentence(trace), answer.sources(trace)
+        if trace.answer:
+            step, said, drawn = "Answer", f"{state_text(trace)}.", answer.answer(trace, opens=False)
+        yield DrawnSlide(step=step, says=said, picture=drawn)
     for citation in shown_sources(trace):
         drawn = _source(citation, pictures)
         yield DrawnSlide(step="Source", says=sentences.source_sentence(citation), picture=drawn)
