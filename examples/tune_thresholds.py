@@ -48,7 +48,7 @@ print(len(questions), "questions, answered in the documents:", sum(bool(each.ans
 aggregation, now, doubt = settings.aggregation, (settings.upper, settings.lower), settings.ambiguity_margin
 found = recommend(questions, aggregation=aggregation, current=now, doubt=doubt)
 if isinstance(found, Refusal):
-    print("No recommendation.", tuning.refusal_sentence(found), *tuning.missing_texts(found), sep="\n")
+    print("No recommendation.", tuning.refusal_sentence(found), sep="\n")
 else:
     print(f"Recommended: upper {found.upper}, lower {found.lower}.", tuning.recommendation_sentence(found))
     print(*map(tuning.warning_sentence, found.warnings), sep="\n")

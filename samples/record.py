@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from crag import Engine
-from crag.analysis.tour import ORDER, SITUATIONS, STRATEGIES, Break
+from crag.analysis.tour import ORDER, QUESTIONS, STRATEGIES, Break
 from crag.core.config import AppConfig
 from crag.core.events import Event, events_to_jsonl
 from crag.core.protocols import RunRequest, SearchQuery
@@ -51,9 +51,9 @@ def _plant(chunk: Chunk) -> Chunk:
 def record(engine: Engine) -> Iterator[tuple[str, list[Event]]]:
     """The events of each story by its name. `engine` has the sample and its pages as the web. Raises CragError."""
     asked = {each.expected.lower(): RunRequest(each.question) for each in load_sample().questions}
-    for each in SITUATIONS:
-        broken = _Broken(engine.library(), each.kind)
-        asked |= {f"{each.kind}-{name}": RunRequest(each.question, name, retriever=broken) for name in STRATEGIES}
+    for kind, question in QUESTIONS.items():
+        broken = _Broken(engine.library(), kind)
+        asked |= {f"{kind}-{name}": RunRequest(question, name, retriever=broken) for name in STRATEGIES}
     for name, request in asked.items():
         yield name, list(engine.ask(replace(request, settings={"k": CHUNKS}, via="app")))
 

@@ -1,4 +1,4 @@
-"""Question sets made to take all memory or hours, of at most 64 MB: seconds, and the most memory that was held.
+"""Question sets made to take all memory or hours, of at most 10 MB: seconds, and the most memory that was held.
 
 The figures hold the file itself and what the program takes when it starts, about 20 MB. Each process may take 6 GB.
 """
@@ -12,7 +12,7 @@ import time
 from benchmarks.attacks.figure import Figure, main, peak_mb
 
 MOST = 6 * 1024**3
-SIZE = 60_000_000
+SIZE = 10_000_000
 
 
 def read(what: str, data: bytes) -> Figure:
@@ -55,43 +55,43 @@ def pages_of_each_row() -> Figure:
 
 
 def commas() -> Figure:
-    return read("60 MB of commas", b"," * SIZE)
+    return read("10 MB of commas", b"," * SIZE)
 
 
 def newlines() -> Figure:
-    return read("60 MB of line ends below a header", b"question\n" + b"\n" * SIZE)
+    return read("10 MB of line ends below a header", b"question\n" + b"\n" * SIZE)
 
 
 def blank_rows() -> Figure:
-    return read("60 MB of rows `,,,`", b"question,a,b,c\nWho?\n" + b",,,\n" * (SIZE // 4))
+    return read("10 MB of rows `,,,`", b"question,a,b,c\nWho?\n" + b",,,\n" * (SIZE // 4))
 
 
 def bars() -> Figure:
-    return read("an answer of 60 MB of bars", b"question,answer\nWho?," + b"|" * SIZE)
+    return read("an answer of 10 MB of bars", b"question,answer\nWho?," + b"|" * SIZE)
 
 
 def many_answers() -> Figure:
     row = b"A?," + b"|".join(b"%03x" % number for number in range(1000)) + b"\n"
-    return read("1,000 answers in each of 15,000 rows, 60 MB", b"question,answer\n" + row * (SIZE // len(row)))
+    return read("1,000 answers in each of 2,500 rows, 10 MB", b"question,answer\n" + row * (SIZE // len(row)))
 
 
 def json_objects() -> Figure:
-    return read("JSON of 20 million `{}`, 60 MB", b"[" + b"{}," * (SIZE // 3) + b"{}]")
+    return read("JSON of 3.3 million `{}`, 10 MB", b"[" + b"{}," * (SIZE // 3) + b"{}]")
 
 
 def json_lists() -> Figure:
-    return read("JSON of 20 million `[]`, 60 MB", b"[" + b"[]," * (SIZE // 3) + b"[]]")
+    return read("JSON of 3.3 million `[]`, 10 MB", b"[" + b"[]," * (SIZE // 3) + b"[]]")
 
 
 def json_in_a_cell() -> Figure:
-    return read("JSON of 10 million `{}` in an answer, 30 MB", asked(answer="[" + "{}," * (SIZE // 6) + "{}]"))
+    return read("JSON of 1.7 million `{}` in an answer, 5 MB", asked(answer="[" + "{}," * (SIZE // 6) + "{}]"))
 
 
 def json_columns() -> Figure:
     document = bytearray(b'[{"question":"Who?"')
     for number in range(SIZE // 12):
         document += b',"%07x":1' % number
-    return read("a JSON object of 5 million keys, 60 MB", bytes(document + b"}]"))
+    return read("a JSON object of 0.8 million keys, 10 MB", bytes(document + b"}]"))
 
 
 def quotes() -> Figure:
@@ -99,12 +99,12 @@ def quotes() -> Figure:
 
 
 def bad_bytes() -> Figure:
-    return read("bytes that are no UTF-8, every other one, 60 MB", b"question\nWho?\n" + b"\xffa" * (SIZE // 2))
+    return read("bytes that are no UTF-8, every other one, 10 MB", b"question\nWho?\n" + b"\xffa" * (SIZE // 2))
 
 
 def columns_by_name() -> Figure:
-    rows = b"\n".join(b'{"question":"Who?","%s%d":1}' % (b"x" * 60_000, number) for number in range(1000))
-    return read("1,000 keys of 60 KB, 60 MB", rows)
+    rows = b"\n".join(b'{"question":"Who?","%s%d":1}' % (b"x" * 60_000, number) for number in range(150))
+    return read("150 keys of 60 KB, 9 MB", rows)
 
 
 def honest() -> Figure:

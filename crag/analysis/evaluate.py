@@ -214,13 +214,8 @@ def add_set(library: Library, questions: QuestionSet) -> str:
 
 
 def _id_of(questions: QuestionSet) -> str:
-    """Made from the questions alone, written as one list in JSON; one at a time, so that no second copy is held."""
-    digest = hashlib.sha256(b"[")
-    for place, each in enumerate(questions.questions):
-        digest.update(b"," if place else b"")
-        digest.update(_QUESTION.dump_json(each))
-    digest.update(b"]")
-    return digest.hexdigest()[:32]
+    """Made from the questions alone."""
+    return hashlib.sha256(_QUESTIONS.dump_json(questions.questions)).hexdigest()[:32]
 
 
 def question_set(library: Library, id: str) -> QuestionSet:
@@ -348,5 +343,5 @@ def _read_parts(text: str) -> Parts | None:
 
 
 _PARTS: TypeAdapter[Parts] = TypeAdapter(Parts)
-_QUESTION: TypeAdapter[Question] = TypeAdapter(Question)
+_QUESTIONS: TypeAdapter[tuple[Question, ...]] = TypeAdapter(tuple[Question, ...])
 _SET: TypeAdapter[QuestionSet] = TypeAdapter(QuestionSet)

@@ -52,49 +52,49 @@ def _interval(values: Values, means: Values) -> tuple[float | None, float | None
 _Z = 1.959963984540054
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A value of `of` runs with its interval; all None where no run tells."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean:
+    """A value over all that know it, `known` of them, with its interval. None of none; some have no interval."""
 
     value: float | None = None
+    known: int = 0
     low: float | None = None
     high: float | None = None
-    of: int = 0
 
 
-def share(hits: int, of: int) -> Estimate:
+def share(hits: int, of: int) -> Mean:
     """How often, by Wilson's interval (1927), which holds for few runs and for 0 and 1 too."""
     if not of:
-        return Estimate()
+        return Mean()
     at, weight = hits / of, _Z**2 / of
     middle = (at + weight / 2) / (1 + weight)
     half = _Z * sqrt(at * (1 - at) / of + weight / (4 * of)) / (1 + weight)
-    return Estimate(at, max(0.0, middle - half), min(1.0, middle + half), of)
+    return Mean(value=at, known=of, low=max(0.0, middle - half), high=min(1.0, middle + half))
 
 
-def mean(values: Sequence[float]) -> Estimate:
+def mean(values: Sequence[float]) -> Mean:
     """The mean, by the normal approximation; without an interval below five values."""
     count = len(values)
     if not count:
-        return Estimate()
+        return Mean()
     middle = sum(values) / count
     if count < 5:
-        return Estimate(middle, of=count)
+        return Mean(value=middle, known=count)
     half = _Z * sqrt(sum((each - middle) ** 2 for each in values) / (count - 1) / count)
-    return Estimate(middle, max(min(values), middle - half), min(max(values), middle + half), count)
+    return Mean(value=middle, known=count, low=max(min(values), middle - half), high=min(max(values), middle + half))
 
 
-def quantile(values: Sequence[float], part: float) -> Estimate:
+def quantile(values: Sequence[float], part: float) -> Mean:
     """The smallest value that this part of all does not exceed, with an interval of order statistics.
 
     Without one where there are too few values for it.
     """
     ranked, count = sorted(values), len(values)
     if not count:
-        return Estimate()
+        return Mean()
     at = ranked[max(0, ceil(part * count) - 1)]
     half = _Z * sqrt(count * part * (1 - part))
     low, high = floor(count * part - half), ceil(count * part + half) + 1
     if low < 1 or high > count:
-        return Estimate(at, of=count)
-    return Estimate(at, ranked[low - 1], ranked[high - 1], count)
+        return Mean(value=at, known=count)
+    return Mean(value=at, known=count, low=ranked[low - 1], high=ranked[high - 1])

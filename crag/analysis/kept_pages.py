@@ -96,11 +96,6 @@ def keep(
     return KeptPage(document=document, already=False)
 
 
-def verify(library: Library, document: str) -> None:
-    """Note that a person has looked at a document, by its id, and found it right. Raises NotFoundError."""
-    library.documents.describe(document, {"verified": True})
-
-
 def _bytes(page: WebPage) -> bytes:
     return page.text.encode("utf-8", "replace")
 

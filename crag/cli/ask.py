@@ -25,7 +25,7 @@ from crag.evaluation.trigger import verdict
 from crag.generation.conversation.history import leading_to
 from crag.messages import answers, wording
 from crag.messages.documents import stale_sentences
-from crag.messages.providers import cost_sentence
+from crag.messages.providers import figures_of
 from crag.providers.prices import table
 
 _QUOTE = 160
@@ -112,7 +112,7 @@ def ask(
         for id, reasons in stale.items():
             for reason in reasons:
                 output.message(f"warning: {plain(names[id])}: {reason}")
-        output.note(cost_sentence(trace, prices))
+        output.note(", ".join(" ".join(filter(None, each)) for each in figures_of(trace, prices)))
         output.note(f"To follow on it: --after {trace.run_id}")
     if trace.cancelled:
         raise CancelledError("The run was stopped.")

@@ -15,9 +15,9 @@ from crag.generation.places import Place
 from crag.messages.answers import (
     brief_text,
     conflict_sentences,
+    ending_sentence,
     flag_text,
     footnote_notes,
-    handed_sentence,
     marks_text,
     nearest_sentence,
     origin_text,
@@ -88,15 +88,13 @@ def _about(trace: Trace) -> list[str]:
 
 def _answer(trace: Trace, label: str) -> list[str]:
     answer = trace.answer
-    if trace.handed_over:
-        return [f"*{escape_markdown(handed_sentence(trace))}*", *_handed(trace)]
     if answer is None:
-        return ["*Stopped.*" if trace.cancelled else "*No answer.*"]
+        return [f"*{escape_markdown(ending_sentence(trace))}*", *_handed(trace)]
     known = {citation.number for citation in answer.citations}
     marks = "".join(f"[^{label}{each}]" for each in dict.fromkeys(each.citation for each in answer.places))
     blocks = [f"**{escape_markdown(brief_text(answer))}**{marks}"] if answer.places else []
-    against = [_paragraph(said, known, label) for said in conflict_sentences(answer)]
-    return [*blocks, *_paragraphs(trace, answer, known, label), *against]
+    against = [_link_footnotes(said, known, label) for said in conflict_sentences(answer)]
+    return [*filter(None, [*blocks, _paragraphs(trace, answer, known, label), *against])]
 
 
 def _handed(trace: Trace) -> list[str]:
@@ -111,25 +109,33 @@ def _handed(trace: Trace) -> list[str]:
     return ["\n".join(lines)] if lines else []
 
 
-def _paragraphs(trace: Trace, answer: Answer, known: set[int], label: str) -> list[str]:
+def _paragraphs(trace: Trace, answer: Answer, known: set[int], label: str) -> str:
     """The answer's text: what is wrong with a sentence is said behind it, each mark is a footnote, rows are tables."""
-    whole, rows = UNSEEN.sub(" ", answer.text), find_rows(trace)
-    edits = [(each.start, each.end, f"\n\n\x03{place}\n\n") for place, each in enumerate(rows)]
+    whole = UNSEEN.sub(" ", answer.text)
+    edits = [(each.start, each.end, f"\n\n{_table(each, answer, label)}\n\n") for each in find_rows(trace)]
     for _, end, check in locate_checks(whole, trace.checks):
         if flag := flag_text(check, known):
-            edits.append((end, end, f"\x01{flag}\x02"))
+            edits.append((end, end, f" *({escape_markdown(flag)})*"))
     pieces, at = [], 0
     for start, end, said in sorted(edits):
         if start >= at:
-            pieces += [whole[at:start], said]
+            pieces += [_lines(whole[at:start], known, label), said]
             at = end
-    blocks = []
-    for part in re.split(r"\n\s*\n", "".join([*pieces, whole[at:]])):
-        if part.startswith("\x03"):
-            blocks.append(_table(rows[int(part[1:])], answer, label))
-        elif said := _paragraph(part, known, label):
-            blocks.append(said)
-    return blocks
+    return _BLANK.sub("\n\n", "".join([*pieces, _lines(whole[at:], known, label)])).strip()
+
+
+_BREAK = re.compile(r"(\n\s*)")
+_BLANK = re.compile(r"\n{3,}")
+
+
+def _lines(text: str, known: set[int], label: str) -> str:
+    """Text whose marks are footnotes, each line and each paragraph one of its own."""
+    first, *rest = _BREAK.split(text)
+    made = [_link_footnotes(first, known, label)]
+    for broken, line in zip(rest[::2], rest[1::2], strict=True):
+        made[-1] = made[-1].rstrip()
+        made += ["\n\n" if broken.count("\n") > 1 else "  \n", _link_footnotes(line, known, label).lstrip()]
+    return "".join(made)
 
 
 def _table(found: QuotedRows, answer: Answer, label: str) -> str:
@@ -142,22 +148,6 @@ def _table(found: QuotedRows, answer: Answer, label: str) -> str:
         mark = ""
     lines[0] = [escape_markdown(each) for each in lines[0]]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _paragraph(text: str, known: set[int], label: str) -> str:
-    """Lines of one paragraph, each kept a line of its own."""
-    lines = [_line(line, known, label) for line in text.split("\n") if line.strip()]
-    return "  \n".join(lines)
-
-
-def _line(line: str, known: set[int], label: str) -> str:
-    parts = []
-    for piece in re.split(r"(\x01[^\x01\x02]*\x02)", line):
-        if piece.startswith("\x01"):
-            parts.append(f" *({escape_markdown(piece[1:-1])})*")
-            continue
-        parts.append(_link_footnotes(piece, known, label))
-    return "".join(parts).strip()
 
 
 def _link_footnotes(text: str, known: set[int], label: str) -> str:

@@ -200,9 +200,7 @@ class _Walk:
                 yield from self._flush()
             if tag in _LISTS and not silent and element is not root:
                 self._lists.append(_List(element) if tag == "ol" else None)
-            if silent:
-                walker.skip_subtree()
-            elif _is_permalink(element, tag):
+            if silent or _is_permalink(element, tag):
                 walker.skip_subtree()
             elif element is not root and _is_hidden(element):
                 self._unseen += _count_words(element)

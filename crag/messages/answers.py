@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal
 
-from crag.core.model_ids import about
+from crag.core.model_ids import about, name_in_sentence
 from crag.core.protocols import OWN
 from crag.core.trace import Outcome, Trace
 from crag.core.types import Answer, Calculation, Citation, Doubt, FigureCheck, Judgement, SentenceCheck
-from crag.messages.wording import recognised_text, web_origin
+from crag.messages.wording import failure_sentence, recognised_text, web_origin
 from crag.text.formats import count, join_names
 
 Name = Callable[[str], str]
@@ -23,6 +23,13 @@ FOUND = "found afterwards"
 """Said of the source of a sentence that cites nothing."""
 NOTHING_SHOWN = "nothing shown supports this"
 """Said of a sentence without a citation that no strip supports which its writer was shown."""
+FAULTS: dict[Fault, str] = {
+    "": "",
+    "nothing shown": NOTHING_SHOWN,
+    "invented citation": "its citation matches no source",
+    "not checked": "not checked",
+    "unsupported": "not supported by its sources",
+}
 STATES: dict[Outcome, str] = {
     "answered": "Answered",
     "web": "From the web",
@@ -146,10 +153,8 @@ def marks_text(check: SentenceCheck) -> str:
 def flag_text(check: SentenceCheck, known: Collection[int]) -> str:
     """What is wrong with a sentence of an answer, in a few words; empty where nothing is. `known` as in `fault_of`."""
     missing = ", ".join(figure.text for figure in check.figures if figure.state == "missing")
-    unsupported = f"not in its sources: {missing}" if missing else "not supported by its sources"
-    said = {"nothing shown": NOTHING_SHOWN, "invented citation": "its citation matches no source"}
     fault = fault_of(check, known)
-    return unsupported if fault == "unsupported" else said.get(fault, fault)
+    return f"not in its sources: {missing}" if missing and fault == "unsupported" else FAULTS[fault]
 
 
 def footnote_notes(citation: Citation) -> list[str]:
@@ -207,37 +212,29 @@ def figure_sentence(figure: FigureCheck) -> str:
     return f"{said} does not stand in the source"
 
 
-def _join_parts(parts: Iterable[str | int]) -> str:
-    return "".join(f" [{part}]" if isinstance(part, int) else part for part in parts)
-
-
-def differing_parts(answer: Answer) -> list[str | int]:
-    """What each document gives for the cell that is asked for, in parts: words, and the numbers of citations.
-
-    Nothing where they give one value.
-    """
+def differing_sentence(answer: Answer) -> str:
+    """What each document gives for the cell that is asked for, with its number; empty where they give one value."""
     names = {each.number: each.source for each in answer.citations}
-    parts: list[str | int] = []
-    for each in answer.differing:
-        dated = f" ({each.dated})" if each.dated else ""
-        before = "; " if parts else "Your documents give different values: "
-        parts += [f"{before}{each.value} in {names[each.citation]}{dated}", each.citation]
-    return [*parts, "."] if parts else []
+    values = [
+        f"{each.value} in {names[each.citation]}{each.dated and f' ({each.dated})'} [{each.citation}]"
+        for each in answer.differing
+    ]
+    return f"Your documents give different values: {'; '.join(values)}." if values else ""
 
 
-def contradiction_parts(answer: Answer) -> list[str | int]:
-    """That the table looked up gives another amount than the answer, as `differing_parts`; else nothing."""
+def contradiction_sentence(answer: Answer) -> str:
+    """That the table looked up gives another amount than the answer, with its number; else empty."""
     if answer.contradicts is None:
-        return []
+        return ""
     value, number = answer.contradicts.value, answer.contradicts.citation
     cited = next((each for each in answer.citations if each.number == number), None)
     where = f" on {cited.where.replace('page ', 'p. ')}" if cited and cited.where else ""
-    return [f"The table{where} says {value}", number, "."]
+    return f"The table{where} says {value} [{number}]."
 
 
 def conflict_sentences(answer: Answer) -> list[str]:
     """What speaks against an answer: the table looked up, where it says otherwise, and documents that differ."""
-    return [*filter(None, map(_join_parts, (contradiction_parts(answer), differing_parts(answer))))]
+    return [*filter(None, (contradiction_sentence(answer), differing_sentence(answer)))]
 
 
 def nearest_sentence(trace: Trace) -> str:
@@ -305,6 +302,15 @@ def handed_sentence(trace: Trace) -> str:
     if not trace.kept():
         return f"Nothing found was good enough to be handed to {who}, which writes the answer itself."
     return f"The evidence was handed to {who}, which writes the answer itself."
+
+
+def ending_sentence(trace: Trace) -> str:
+    """Why a run that is over has no answer, and what to do."""
+    if trace.cancelled:
+        return "Stopped. What was found until then is kept."
+    if trace.failure:
+        return f"{failure_sentence(trace.failure, name_in_sentence)} {trace.failure.remedy}".strip()
+    return handed_sentence(trace) or "The run ended without an answer."
 
 
 def lacking_sentence(trace: Trace) -> str:

@@ -19,20 +19,8 @@ UNSCORED = "The answer can't be scored: each accepted answer is an explanation, 
 
 TITLES = {
     "right": "Right answer or page",
-    "first_source_precision": "Precision by source, first retrieval",
-    "first_source_recall": "Recall by source, first retrieval",
-    "first_source_reciprocal_rank": "MRR by source, first retrieval",
-    "first_page_precision": "Precision by page, first retrieval",
-    "first_page_recall": "Recall by page, first retrieval",
-    "first_page_reciprocal_rank": "MRR by page, first retrieval",
     "first_holds": "First retrieval holds the answer",
     "first_right": "First action right",
-    "acted_page_precision": "Precision by page",
-    "acted_page_recall": "Recall by page",
-    "acted_page_reciprocal_rank": "MRR by page",
-    "acted_source_precision": "Precision by source",
-    "acted_source_recall": "Recall by source",
-    "acted_source_reciprocal_rank": "MRR by source",
     "acted_holds": "Retrieval holds the answer",
     "acted_right": "Action right",
     "abstention_right": "Rightly answered or not found",
@@ -60,16 +48,8 @@ TITLES = {
     "output_tokens": "Tokens out",
 }
 """Every measure that is averaged over questions, by its column."""
-
-_LAST = "Of the last retrieval, on which the action rests."
 NOTES = {
     "right": "The answer says an accepted answer, or is from an expected page; what has no answer is refused.",
-    "acted_page_precision": f"The share of chunks from expected pages. {_LAST}",
-    "acted_page_recall": f"The share of expected pages found. {_LAST}",
-    "acted_page_reciprocal_rank": f"1 / rank of the first chunk from an expected page. {_LAST}",
-    "acted_source_precision": f"The share of chunks from expected files. {_LAST}",
-    "acted_source_recall": f"The share of expected files found. {_LAST}",
-    "acted_source_reciprocal_rank": f"1 / rank of the first chunk from an expected file. {_LAST}",
     "acted_holds": "A chunk is from an expected page, or its text holds an accepted answer.",
     "acted_right": "CORRECT where the retrieval holds the answer, else INCORRECT. AMBIGUOUS counts half.",
     "first_right": "The same for the first retrieval. AMBIGUOUS counts half.",
@@ -97,6 +77,17 @@ NOTES = {
     "output_tokens": "Per question, as providers counted them.",
 }
 """What the title of a measure does not say."""
+
+_RANKED = {
+    "precision": ("Precision", "The share of chunks from expected {}s."),
+    "recall": ("Recall", "The share of expected {}s found."),
+    "reciprocal_rank": ("MRR", "1 / rank of the first chunk from an expected {}."),
+}
+for _by, _what in (("source", "file"), ("page", "page")):
+    for _share, (_title, _note) in _RANKED.items():
+        TITLES[f"first_{_by}_{_share}"] = f"{_title} by {_by}, first retrieval"
+        TITLES[f"acted_{_by}_{_share}"] = f"{_title} by {_by}"
+        NOTES[f"acted_{_by}_{_share}"] = f"{_note.format(_what)} Of the last retrieval, on which the action rests."
 
 
 def title_of(measure: str) -> str:
@@ -171,19 +162,15 @@ def shown_steps(funnel: Funnel) -> list[Step]:
 def funnel_sentence(funnel: Funnel) -> str:
     """How many questions are lost where."""
     if not funnel.followed:
-        number = sum(funnel.left_out.values())
-        if not number:
-            return "No question has a result yet, so there is nothing to follow."
-        none = "The question can't" if number == 1 else f"None of the {number:,} questions can"
-        return f"{none} be followed from the library to the answer."
+        left_out = sum(funnel.left_out.values())
+        none = f"Of {count(left_out, 'question')}, none can be followed from the library to the answer."
+        return none if left_out else "No question has a result yet, so there is nothing to follow."
     asked = count(funnel.followed, "question")
     if not funnel.losses:
-        none = "The question is not lost" if funnel.followed == 1 else f"None of {asked} is lost"
-        return f"{none}: the answer cites the expected place, or says what is accepted."
-    where = [f"{number:,} {lost_text(step, funnel)}" for step, number in funnel.lost.items()]
-    first, _, rest = where[0].partition(" ")
-    lost = join_names([f"{first} {'is' if first == '1' else 'are'} lost {rest}", *where[1:]])
-    return f"Of {asked}, {lost}."
+        return f"Of {asked}, none is lost: the answer cites the expected place, or says what is accepted."
+    return (
+        f"Lost of {asked}: {join_names([f'{each:,} {lost_text(step, funnel)}' for step, each in funnel.lost.items()])}."
+    )
 
 
 def lost_text(step: Step, funnel: Funnel) -> str:
@@ -199,15 +186,11 @@ def left_out_sentence(funnel: Funnel) -> str:
 
 def beside_sentence(funnel: Funnel) -> str:
     """What is to be known of those that pass; empty where there is nothing."""
-    cite, passes = ("cites", "counts") if funnel.elsewhere == 1 else ("cite", "count")
-    say = ("cites the expected place and does", "cite the expected place and do")[funnel.wrong != 1]
-    parts = [
-        f"{funnel.elsewhere:,} that {cite} another place for an accepted answer {passes} as passed."
-        if funnel.elsewhere
-        else "",
-        f"{funnel.wrong:,} {say} not say an accepted answer." if funnel.wrong else "",
-    ]
-    return " ".join(filter(None, parts))
+    numbers = {
+        "Passed, with an accepted answer from another place": funnel.elsewhere,
+        "Passed, with the expected place and without an accepted answer": funnel.wrong,
+    }
+    return " ".join(f"{said}: {number:,}." for said, number in numbers.items() if number)
 
 
 def loss_sentence(loss: Followed) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from crag.analysis.causes import GradeExplanation, Occlusion, Unexplained
 from crag.analysis.stages.miss import REACH, Fate, Miss
-from crag.analysis.tour import FIGURE, ORDER, Break, Situation, says
+from crag.analysis.tour import FIGURE, ORDER, QUESTIONS, Break
 from crag.analysis.whatif.whatif import Move
 from crag.core.model_ids import name_in_sentence
 from crag.core.policy import uses_documents
@@ -288,13 +288,13 @@ _BROKEN: Mapping[Break, str] = {
 }
 
 
-def situation_sentence(situation: Situation) -> str:
+def situation_sentence(situation: Break) -> str:
     """What is asked, and what was done to the sample."""
-    return f"{situation.question} {_BROKEN[situation.kind]}"
+    return f"{QUESTIONS[situation]} {_BROKEN[situation]}"
 
 
 def says_text(trace: Trace) -> str:
     """Whether an answer gives the right figure, another one, or none."""
     if trace.answer is None or trace.answer.abstained:
         return "No answer"
-    return f"Says {FIGURE}" if says(trace, FIGURE) else "Says something else"
+    return f"Says {FIGURE}" if FIGURE in trace.answer.text else "Says something else"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 
-from crag.analysis.intervals import Estimate
+from crag.analysis.intervals import Mean
 from crag.analysis.monitoring.figures import Chosen, mark
 from crag.core.runfacts import HERE
 from crag.core.types import Action
@@ -113,10 +113,10 @@ def change_sentence(kind: str, what: str) -> str:
             return f"{kind} {what}"
 
 
-def _moved(now: Estimate, before: Estimate) -> bool:
+def _moved(now: Mean, before: Mean) -> bool:
     """Whether two shares differ by more than chance and by enough to matter."""
-    if now.value is None or before.value is None or min(now.of, before.of) < 20:
+    if now.value is None or before.value is None or min(now.known, before.known) < 20:
         return False
-    spread = sum((each.value or 0.0) * (1 - (each.value or 0.0)) / each.of for each in (now, before))
+    spread = sum((each.value or 0.0) * (1 - (each.value or 0.0)) / each.known for each in (now, before))
     difference = abs(now.value - before.value)
     return difference >= _POINTS and difference > 2.58 * sqrt(spread)

@@ -16,7 +16,7 @@ from crag.pipeline.resolve import Missing, ProviderPlan, problem
 from crag.providers.embedding import ServerEmbedder
 from crag.providers.prices import Prices, Spent, sum_calls
 from crag.providers.registry import LOCAL, Unusable, unusable
-from crag.text.formats import count, money
+from crag.text.formats import count, format_duration, money
 from crag.web.folder import FOLDER
 
 
@@ -147,13 +147,23 @@ def cost_text(spent: Spent) -> str:
     return f"at least {money(spent.dollars)}" if spent.unknown else money(spent.dollars)
 
 
-def cost_sentence(trace: Trace, prices: Prices) -> str:
-    """A run's outside calls in one line: for the shell."""
-    whole = sum_calls(trace.calls, prices)
+def figures_of(trace: Trace, prices: Prices) -> list[tuple[str, str]]:
+    """What a run took, each as a number and what it counts. The last is the cost, which says itself what it is."""
+    whole, grades = sum_calls(trace.calls, prices), [grade for each in trace.rounds for grade in each.made]
+    remembered = sum(grade.cached for grade in grades)
+    models = [count(whole.calls - whole.searches, "model call")] if whole.calls else []
+    failed = [count(whole.failed, "failed call")] if whole.failed else []
+    more = f", {remembered:,} remembered" if remembered else ""
+    searches, graded = count(len(trace.searches), "web search", "es"), count(len(grades), "grade")
+    counted = [each.partition(" ") for each in (*models, searches, f"{graded}{more}", *failed)]
+    found = [(format_duration(trace.seconds), "in all"), *((number, what) for number, _, what in counted)]
     if not whole.calls:
-        return "No outside calls: local models cost nothing."
-    parts = [count(whole.calls - whole.searches, "model call")]
-    parts += [count(whole.searches, "web search", "es")] if whole.searches else []
-    parts += [f"{whole.failed} failed"] if whole.failed else []
-    parts.append(f"{whole.input_tokens:,} tokens in, {whole.output_tokens:,} out")
-    return f"{', '.join(parts)}: {cost_text(whole)}."
+        return [*found, ("", "local models: no cost")]
+    tokens = tokens_text(whole)
+    return [*found, *([(tokens, "tokens")] if tokens else []), (cost_text(whole), "")]
+
+
+def tokens_text(spent: Spent) -> str:
+    """Tokens in and out, as far as the provider counted; empty where it counted none."""
+    given, written = spent.input_tokens, spent.output_tokens
+    return f"{given:,} → {written:,}" if given or written else ""

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Round, Trace
 from crag.core.types import Action, Citation, Strip
 from crag.evaluation.trigger import verdict
-from crag.messages.answers import handed_sentence, origin_text, state_text
-from crag.messages.wording import failure_sentence, scope_text, web_origin, words_text
+from crag.messages.answers import origin_text
+from crag.messages.wording import FITS, scope_text, web_origin, words_text
 from crag.text.formats import count
 
 _MOST = 90
 """Characters of a name in a sentence that is read from afar."""
-_ANSWERS = {Action.CORRECT: ("does", "do"), Action.AMBIGUOUS: ("may", "may"), Action.INCORRECT: ("does not", "do not")}
-"""Whether a passage answers, and whether several do, in a word."""
 
 
 def question_sentence(trace: Trace) -> str:
@@ -45,9 +42,9 @@ def _grades(trace: Trace, here: Round) -> str:
     scores = [grade.score for grade in here.grades.values()]
     known = [verdict(score, upper=limits.upper, lower=limits.lower) for score in scores if score is not None]
     counts = {action: known.count(action) for action in Action}
-    parts = [f"{number} {_ANSWERS[action][number > 1]}" for action, number in counts.items() if number]
+    parts = [f"{number} {FITS[action]}" for action, number in counts.items() if number]
     parts += [f"{failed} could not be graded"] if (failed := scores.count(None)) else []
-    return f"Does each answer the question? {', '.join(parts)}."
+    return f"Graded: {', '.join(parts)}."
 
 
 def kept_sentence(strips: Sequence[Strip]) -> str:
@@ -72,11 +69,6 @@ def web_sentence(trace: Trace) -> str:
     return f"{asked}: {came}."
 
 
-def answer_sentence(trace: Trace) -> str:
-    """The answer's state and what it stands on; or why there is none."""
-    return f"{state_text(trace)}." if trace.answer else handed_sentence(trace)
-
-
 def source_sentence(citation: Citation) -> str:
     """What a cited source is."""
     if citation.origin == "external":
@@ -85,8 +77,3 @@ def source_sentence(citation: Citation) -> str:
     where = f"{citation.where} of " if citation.where else ""
     kept = f", {web_origin(citation.from_web)}" if citation.from_web else ""
     return f"Source {citation.number} is {where}{name}{kept}."
-
-
-def end_sentence(trace: Trace) -> str:
-    """How a run ended that came to no answer."""
-    return failure_sentence(trace.failure, name_in_sentence) if trace.failure else "The run was stopped."

@@ -86,37 +86,21 @@ def warning_sentence(warning: Alike | Crowding) -> str:
 
 
 def refusal_sentence(refusal: Refusal) -> str:
-    """Why no pair is recommended."""
-    counts = {"answer": refusal.answerable, "do not answer": refusal.labelled - refusal.answerable}
-    few, many = sorted(counts, key=lambda each: counts[each])
+    """Why no pair is recommended, and what helps."""
     if refusal.open:
         wide = [
             f"the {each.name} threshold lies from {_threshold(each.low)} to {_threshold(each.high)}"
             for each in refusal.open
         ]
-        return f"{refusal.labelled} labelled questions leave it open: {join_names(wide)} ({LEVEL:.0%} interval)."
-    if not refusal.labelled:
-        reason = "No question has both a label and a score"
-    elif not counts[few]:
-        reason = f"All {refusal.labelled} labels are of one kind: the documents {many} the question"
-    elif refusal.labelled < QUESTIONS:
-        reason = f"Only {count(refusal.labelled, 'labelled question')}, and {QUESTIONS} are needed"
-    else:
-        reason = f"Only {count(counts[few], 'question')} that the documents {few}"
+        return (
+            f"{refusal.labelled} labelled questions leave it open: {join_names(wide)} ({LEVEL:.0%} interval). More of "
+            "them help, above all with scores between those values, or a better evaluator."
+        )
     left_out = f" ({count(refusal.ungraded, 'labelled question')} without a score left out)" if refusal.ungraded else ""
-    return f"{reason}{left_out}."
-
-
-def missing_texts(refusal: Refusal) -> tuple[str, ...]:
-    """What would help, as a list."""
-    if refusal.open:
-        return ("More labelled questions, above all with scores between those values, or a better evaluator",)
-    counts = {"answer": refusal.answerable, "do not answer": refusal.labelled - refusal.answerable}
-    more = [count(QUESTIONS - refusal.labelled, "more labelled question")] if refusal.labelled < QUESTIONS else []
-    for verb, known in counts.items():
-        if known < EACH:
-            more.append(f"{count(EACH - known, 'more question')} that the documents {verb}")
-    return tuple(more)
+    return (
+        f"{QUESTIONS} labelled questions with a score are needed, at least {EACH} that the documents answer and {EACH} "
+        f"that they do not. So far: {refusal.answerable} and {refusal.labelled - refusal.answerable}{left_out}."
+    )
 
 
 def pair_text(pair: Pair) -> str:

@@ -315,7 +315,7 @@ def test_a_lost_page_is_in_the_funnel_with_its_reason_and_opens_its_run(with_sam
     over(run(page, "balanced"))
     view(page, "results")
     shown = said(page)
-    assert "Of 2 questions, 1 is lost in the search" in shown and "1 without an answer" in shown
+    assert "Lost of 2 questions: 1 in the search" in shown and "1 without an answer" in shown
     assert any("1 of 2" in str(chart.proto.spec) for chart in page.get("plotly_chart"))
     losses, rows = (page.dataframe[place].value for place in (0, 1))
     assert list(losses["Question"]) == ["How many people answered the employee survey?"]
@@ -344,4 +344,4 @@ def test_a_large_evaluation_is_followed_when_it_is_asked_to(with_sample, page, m
     view(page, "results")
     assert "lost in the search" not in said(page)
     page.button(key="eval-follow").click().run()
-    assert not page.exception and "1 is lost in the search" in said(page)
+    assert not page.exception and "1 in the search" in said(page)

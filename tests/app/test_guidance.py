@@ -11,7 +11,7 @@ from crag.admin.workspaces import own_name
 from crag.analysis.whatif.whatif import relaxing_moves
 from crag.core.events import Guidance, Near
 from crag.core.trace import Trace
-from crag.export.html import guidance, pages
+from crag.export.html import answer, pages
 from tests.support.app_text import ask, latest, pick, plain, said, visit
 from tests.support.inspector import Inspector
 from tests.support.tab_states import state_in
@@ -31,7 +31,7 @@ NOWHERE = Guidance(
 def test_what_documents_say_of_themselves_is_text():
     trace = replace(Trace.from_events(events()), guidance=NOWHERE, searches=(), answer=None)
     for live in (True, False):
-        seen = Inspector(guidance.panel(trace, live=live))
+        seen = Inspector(answer.nearest(trace, live=live))
         assert not seen.open and "img" not in seen.tags and "script" not in seen.tags
         assert not [name for name, _ in seen.attributes if name.startswith("on")]
         assert ("button" in seen.tags) is live
@@ -40,14 +40,14 @@ def test_what_documents_say_of_themselves_is_text():
 
 def test_under_a_quoted_answer_no_passage_is_called_the_nearest():
     trace = replace(Trace.from_events(events()), guidance=NOWHERE)
-    said = Inspector(guidance.panel(trace)).said
+    said = Inspector(answer.nearest(trace)).said
     assert "internal" in {each.origin for each in trace.answer.citations}
     assert "Closest passage" not in said
 
 
 def test_a_run_without_it_draws_none_and_an_exported_page_has_no_buttons_for_it():
     trace = Trace.from_events(events())
-    assert guidance.panel(trace) == ""
+    assert answer.nearest(trace) == ""
     page = pages.page(replace(trace, guidance=NOWHERE, searches=(), answer=None), events())
     assert 'class="guide"' in page and '<button class="pick"' not in page
 

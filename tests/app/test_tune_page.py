@@ -345,14 +345,14 @@ def test_sliders_and_weights_hold_while_their_folds_are_closed(silent, tab):
 
 def test_too_few_labels_are_refused_in_words(silent, tab):
     words = said(tab(*labelled(6)))
-    assert "Only 6 labelled questions" in words and "24 more labelled questions" in words
+    assert "30 labelled questions with a score are needed" in words and "3 and 3" in words
 
 
 def test_scores_of_two_evaluators_are_never_thrown_together(silent, tab):
     page = tab(*labelled(), *(run(n, [0.5], evaluator="other") for n in range(100, 103)))
     assert page.selectbox(key="tune-grader").options == ["the local evaluator", "other"]
     page.selectbox(key="tune-grader").set_value("other").run()
-    assert "No question has both a label and a score" in said(page)
+    assert "0 and 0" in said(page)
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------

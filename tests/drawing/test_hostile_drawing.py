@@ -11,7 +11,7 @@ from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, FigureCheck, RetrievedChunk, SentenceCheck, ShortAnswer, Strip, WebPage
 from crag.export import markdown
-from crag.export.html import answer, evidence, guidance, meter, pages, path, site, slides
+from crag.export.html import answer, evidence, meter, pages, path, site, slides
 from crag.export.html.passage import MOST_MARKS, Passage, Sweep, View, annotate, draw_passage, draw_surroundings
 from crag.generation.citations import split_cited_sentences
 from crag.text.guard import InjectionSpan
@@ -143,7 +143,7 @@ DRAWERS: dict[str, Callable[[Hostile], object]] = {
     "chunks": lambda run: evidence.chunks(run.trace, VIEW),
     "web": lambda run: evidence.web(run.trace, VIEW),
     "path": lambda run: (path.path(run.trace), path.action(run.trace)),
-    "guidance": lambda run: guidance.panel(run.trace, live=False),
+    "guidance": lambda run: answer.nearest(run.trace, live=False),
     "meter": lambda run: meter.meter(run.trace),
     "slides": lambda run: slides.show_slides(run.trace, {}, name="run"),
     "replay": lambda run: pages.states(run.trace, run.events),

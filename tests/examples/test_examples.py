@@ -78,4 +78,4 @@ def test_few_labels_recommend_nothing(run: Run, tmp_path: Path) -> None:
     labels.write_text(json.dumps(row) + "\n", encoding="utf-8")
     shown_text = run("tune_thresholds", str(labels))
     assert "No recommendation." in shown_text
-    assert "29 more labelled questions" in shown_text
+    assert "So far: 1 and 0." in shown_text

@@ -23,7 +23,7 @@ from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Rewrite, Search, Trace
 from crag.core.types import Answer, Call
-from crag.messages.providers import cost_sentence
+from crag.messages.providers import figures_of
 from crag.messages.wording import outcome_sentence
 from crag.models.runtime import E5
 from crag.providers.prices import PRICES
@@ -68,7 +68,7 @@ def test_a_stored_library_opens_with_all_it_holds(tmp_path: Path) -> None:
 def test_a_stored_run_is_decided_anew_measured_and_counted(name: str) -> None:
     trace = Trace.from_events(stored_run(name))
     assert outcome_sentence(trace) or name == "fatal"
-    assert cost_sentence(trace, PRICES)
+    assert figures_of(trace, PRICES)
     measure_run(trace, Question(id="1", question=trace.question))
     for each in STRATEGIES.values():
         redecide(trace, each.settings)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from crag.analysis.metrics.calibration import PrecisionRecall, Reliability, Roc
+from crag.analysis.metrics.calibration import Curves, Reliability
 from crag.analysis.thresholds.sweep import Sweep
 
 if TYPE_CHECKING:
@@ -63,17 +63,17 @@ def load_early() -> None:
         st.plotly_chart(go.Figure(), theme=None, key="chart-loader-empty", alt="")
 
 
-def roc(found: Roc, theme: str) -> Figure:
+def roc(found: Curves, theme: str) -> Figure:
     """True against false positives, with the diagonal of guessing."""
     hover = "threshold %{customdata:.2f}<br>of relevant found %{y:.0%}<br>false alarms %{x:.0%}<extra></extra>"
-    curve = _line(found.false_positive, found.true_positive, theme, customdata=found.thresholds, hovertemplate=hover)
+    curve = _line(found.false_positive, found.recall, theme, customdata=found.thresholds, hovertemplate=hover)
     return _square([_diagonal(theme), curve], theme, "False alarms: others taken for relevant", "Relevant found")
 
 
-def precision_recall(found: PrecisionRecall, theme: str) -> Figure:
+def precision_recall(found: Curves, theme: str) -> Figure:
     """Precision against recall, with the share that guessing would reach."""
     hover = "threshold %{customdata:.2f}<br>precision %{y:.0%}<br>recall %{x:.0%}<extra></extra>"
-    curve = _line(found.recall, found.precision, theme, customdata=found.thresholds, hovertemplate=hover)
+    curve = _line(found.recall[1:], found.precision[1:], theme, customdata=found.thresholds[1:], hovertemplate=hover)
     guess = _dotted([0, 1], [found.relevant, found.relevant], theme)
     return _square([guess, curve], theme, "Recall", "Precision")
 

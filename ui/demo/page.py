@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import streamlit as st
 
-from crag.analysis.tour import SITUATIONS, STRATEGIES, is_misled, load_runs, load_story, marked
+from crag.analysis.tour import QUESTIONS, STRATEGIES, is_misled, load_runs, load_story, marked
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.export.html import elements as h
@@ -74,13 +74,13 @@ def _present(session: Session, story: str, stories: Mapping[str, Trace]) -> None
 
 def _misled() -> dict[str, int]:
     """How many of the situations misled each strategy."""
-    runs = [(situation, load_runs(situation)) for situation in SITUATIONS]
+    runs = [(situation, load_runs(situation)) for situation in QUESTIONS]
     return {name: sum(is_misled(each, of[place]) for each, of in runs) for place, name in enumerate(STRATEGIES)}
 
 
 def _scoreboard(misled: Mapping[str, int]) -> Html:
     lines = [
-        h.p[f"{_WHO[name]} was misled ", h.b[number], f" of {len(SITUATIONS)} times"] for name, number in misled.items()
+        h.p[f"{_WHO[name]} was misled ", h.b[number], f" of {len(QUESTIONS)} times"] for name, number in misled.items()
     ]
     return h.div("cx scoreboard")[lines]
 
@@ -88,9 +88,9 @@ def _scoreboard(misled: Mapping[str, int]) -> Html:
 def _slides() -> Iterator[DrawnSlide]:
     """The score, then each situation with what both make of it side by side."""
     yield DrawnSlide(step=_BROKEN, says=_HOW, picture=_scoreboard(_misled()))
-    for each in SITUATIONS:
+    for each in QUESTIONS:
         pair = [h.div[_run(trace)] for trace in load_runs(each)]
-        yield DrawnSlide(step=TITLES[each.kind], says=situation_sentence(each), picture=h.div("pair")[pair])
+        yield DrawnSlide(step=TITLES[each], says=situation_sentence(each), picture=h.div("pair")[pair])
 
 
 def _run(trace: Trace) -> Html:

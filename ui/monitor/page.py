@@ -209,7 +209,7 @@ def _panels(found: Chosen, theme: str) -> Iterator[Panel]:
         yield Panel("Outside calls and cost", about, plots.spending(found, theme))
     else:
         yield Panel("Outside calls and cost", said="No outside calls: local models make none and cost nothing.")
-    if found.span["faithfulness"].of:
+    if found.span["faithfulness"].known:
         faithful = plots.over_time(found, "faithfulness", theme)
         yield Panel("Faithfulness", f"share of sentences that their sources support; {before}", faithful)
 

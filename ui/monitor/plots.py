@@ -123,7 +123,7 @@ def over_time(found: Chosen, measure: str, theme: str, *, percent: bool = True, 
             x=known,
             y=[values[each].value for each in known],
             customdata=[mark("time", measure, each) for each in known],
-            text=[words.count(values[each].of, "run") for each in known],
+            text=[words.count(values[each].known, "run") for each in known],
             hovertemplate="%{x}: %{y:" + (".0%" if percent else ".2f") + "}, %{text}<extra></extra>",
             mode="lines+markers",
             line={"color": colours["accent"], "width": 2.2},
@@ -180,7 +180,7 @@ def latency(found: Chosen, theme: str) -> Figure:
     import plotly.graph_objects as go
 
     colours = COLOURS[theme]
-    steps = [step for step in STEPS if found.span[f"{step} median"].of]
+    steps = [step for step in STEPS if found.span[f"{step} median"].known]
 
     def points(kind: Kind, group: Group, part: str, name: str, marker: Mapping[str, Any]) -> Any:
         taken = {step: group[f"{step} {part}"].value for step in steps}

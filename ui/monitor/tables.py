@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from crag.analysis.intervals import Estimate
+from crag.analysis.intervals import Mean
 from crag.analysis.monitoring.figures import BINS, STEPS, Chosen, Group, Kind, mark
 from crag.core.runfacts import HERE, RunFacts
 from crag.core.types import Action
@@ -90,7 +90,7 @@ def _cell(group: Group, kind: Kind, measure: str, shown: Callable[[float], str])
     return said, mark(kind, measure, group.name) if said != "–" else ""
 
 
-def _estimate(each: Estimate, shown: Callable[[float], str]) -> str:
+def _estimate(each: Mean, shown: Callable[[float], str]) -> str:
     if each.value is None:
         return "–"
     return shown(each.value) + (
@@ -119,7 +119,7 @@ def of_latency(found: Chosen) -> Table:
     rows = [
         (step_text(step), [_cell(group, kind, f"{step} {part}", words.format_duration) for kind, group, part in kinds])
         for step in STEPS
-        if found.span[f"{step} median"].of
+        if found.span[f"{step} median"].known
     ]
     return Table("Latency", [" ", "Median", "Before", "95th percentile"], rows)
 

@@ -21,7 +21,7 @@ from crag.export.html import marks, words
 from crag.export.html.elements import Html
 from crag.export.html.page_pictures import draw_page, find_marked, find_shorts, held_document, is_drawn
 from crag.export.html.passage import Passage, Sweep, View, draw_surroundings, recognised, short_layer, spoken_layer
-from crag.export.html.safe_text import excerpt, link
+from crag.export.html.safe_text import excerpt
 from crag.storage.library import Library
 from crag.text.guard import detect_injection
 from ui.app import tab
@@ -228,11 +228,7 @@ def _turn(leaf: int) -> None:
 
 
 def _web(trace: Trace, citation: Citation, page: WebPage) -> None:
-    where = (
-        h.a(href=page.url, target="_blank", rel="noopener noreferrer")["Open the page in a new tab"]
-        if link(page.url)
-        else page.url
-    )
+    where = marks.opener(page.url) or page.url
     short = _short(trace, citation)
     answer_span = (short.start, short.end) if short else None
     strips = trace.strips.get(page.id, ())
@@ -240,7 +236,7 @@ def _web(trace: Trace, citation: Citation, page: WebPage) -> None:
     body = draw_surroundings(text, View.of(trace))
     draw(
         h.div("cx")[
-            h.b[f"Source {citation.number}: ", h.span("tag web")["WEB"], f" {page.title}"],
+            h.b[f"Source {citation.number}: ", marks.WEB, f" {page.title}"],
             h.p("small")[where, f". Found by {words.web(page.provider)} for ", h.span("query")[page.query]],
             body,
         ]

@@ -8,7 +8,7 @@ from typing import Literal, assert_never
 
 from crag.core.errors import InputError
 from crag.core.trace import Trace
-from crag.export.html import answer, evidence, guidance, meter, path
+from crag.export.html import answer, evidence, meter, path
 from crag.export.html import elements as h
 from crag.export.html.elements import Html
 from crag.export.html.marks import RATINGS
@@ -51,7 +51,7 @@ class RunParts:
             case "answer":
                 return answer.answer(trace, self.alone)
             case "help":
-                return guidance.panel(trace)
+                return answer.nearest(trace)
             case "sources":
                 return answer.sources(trace, self.opened, self.notes, self.view.saved)
             case "path":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crag.analysis.kept_pages import KeptPage, find_page, in_library, keep, used_pages, verify
+from crag.analysis.kept_pages import KeptPage, find_page, in_library, keep, used_pages
 from crag.core.errors import NotFoundError
 from crag.core.trace import Trace
 from crag.core.types import Chunk
@@ -43,7 +43,7 @@ def follow(session: Session, trace: Trace, picked: str) -> None:
         return
     if not any(isinstance(each, Chunk) and each.from_web and each.document_id == id for each in trace.sources.values()):
         raise NotFoundError("This run has no such document.", "Choose one of the sources listed.")
-    verify(session.library, id)
+    session.library.documents.describe(id, {"verified": True})
     st.toast("Verified. The next answer that cites it says so.")
 
 

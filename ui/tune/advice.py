@@ -12,7 +12,7 @@ from crag.core.settings import Settings
 from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
-from crag.messages.tuning import missing_texts, recommendation_sentence, refusal_sentence, warning_sentence
+from crag.messages.tuning import recommendation_sentence, refusal_sentence, warning_sentence
 from ui.components import charts
 from ui.components.drawing import draw
 from ui.tune import sliders
@@ -125,8 +125,6 @@ def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) ->
 def _draw_advice(found: Recommendation | Refusal) -> None:
     if isinstance(found, Refusal):
         st.markdown(f"**No recommendation yet.** {markdown(refusal_sentence(found))}")
-        if missing := missing_texts(found):
-            st.markdown("\n".join(["What would help:", *(f"- {markdown(each)}" for each in missing)]))
         st.caption(LABEL_MORE)
         return
     st.markdown("**Recommended pair**")

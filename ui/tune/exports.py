@@ -28,11 +28,11 @@ def runs(outcome: Outcome, entries: Mapping[str, Entry]) -> Table:
     def rows() -> Iterator[Sequence[object]]:
         for row in outcome.rows:
             entry, saved = entries[row.run_id], row.saved
-            reason = unknown_sentence(row.reason) if row.reason else ""
+            reason = unknown_sentence(row.plan.reason) if row.plan.reason else ""
             yield (
                 *(row.run_id, entry.question, entry.strategy, entry.started_at, entry.via),
                 *(row.before, row.becomes, reason),
-                *(row.round + 1, row.documents, row.web, row.kept_before, row.kept),
+                *(row.plan.round + 1, row.plan.documents, row.plan.web, row.kept_before, row.kept),
                 *(saved.calls, saved.searches, round(saved.seconds, 4), row.searches, row.refines),
             )
 

@@ -54,7 +54,7 @@ def listed(session: Session, outcome: Outcome, entries: Mapping[str, Entry], cel
     """The questions of a cell; the one that is chosen opens its run in Ask."""
     was, becomes = cell
     ids = outcome.matrix.get(cell, ())
-    reasons = {row.run_id: unknown_sentence(row.reason) for row in outcome.rows if row.reason}
+    reasons = {row.run_id: unknown_sentence(row.plan.reason) for row in outcome.rows if row.plan.reason}
     about = h.span("small")[
         f"{words.count(len(ids), 'run')}{'; select a question to open its run in Ask' if ids else ''}"
     ]
@@ -130,6 +130,6 @@ def unknowns(outcome: Outcome, entries: Mapping[str, Entry]) -> None:
         return
     with fold:
         st.table(rows, border="horizontal", hide_index=True)
-        lost = sum(entries[row.run_id].elsewhere for row in outcome.rows if row.reason or row.open)
+        lost = sum(entries[row.run_id].elsewhere for row in outcome.rows if row.plan.reason or row.plan.open)
         if lost:
             st.caption(f"{words.count(lost, 'run')} of these searched another store, {FAR}.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import streamlit as st
 
-from crag.analysis.metrics.calibration import PrecisionRecall, Reliability, Roc, precision_recall, reliability, roc
+from crag.analysis.metrics.calibration import Curves, curves, reliability
 from crag.analysis.thresholds.labelled import ChunkScore
 from crag.analysis.whatif.lines import tabulate
 from crag.core.errors import InputError
@@ -56,8 +56,8 @@ def threshold_marks(settings: Settings) -> list[tuple[str, float]]:
 
 
 Marks = Sequence[tuple[str, float]]
-Made = tuple["Figure", str, object]
-"""A figure, its one number in words, and what it was drawn from."""
+Made = tuple["Figure", str, Callable[[Marks], list[str]]]
+"""A figure, its one number in words, and what makes the lines that it says of the thresholds."""
 
 
 def show(part: Learnable, key: Hashable, scores: Sequence[ChunkScore], settings: Settings) -> None:
@@ -68,16 +68,19 @@ def show(part: Learnable, key: Hashable, scores: Sequence[ChunkScore], settings:
     marks = threshold_marks(settings)[::-1]
 
     def curve() -> Made:
-        found = roc(known, labels)
-        return charts.roc(found, theme), f"area under it {found.auc:.2f}", found
+        found = curves(known, labels)
+        lines = _at(found, lambda at: f"{found.recall[at]:.0%} found, {found.false_positive[at]:.0%} false alarms")
+        return charts.roc(found, theme), f"area under it {found.auc:.2f}", lines
 
     def precision() -> Made:
-        found = precision_recall(known, labels)
-        return charts.precision_recall(found, theme), f"average precision {found.average_precision:.2f}", found
+        found = curves(known, labels)
+        lines = _at(found, lambda at: f"{found.precision[at]:.0%} precision, {found.recall[at]:.0%} recall")
+        return charts.precision_recall(found, theme), f"average precision {found.average_precision:.2f}", lines
 
     def reliable() -> Made:
         found = reliability(known, labels)
-        return charts.reliability(found, theme), f"expected calibration error {found.error:.2f}", found
+        worst = [f"Worst bin off by {found.worst:.2f}."]
+        return charts.reliability(found, theme), f"expected calibration error {found.error:.2f}", lambda marks: worst
 
     first, second, third = st.columns(3, gap="large")
     with first:
@@ -107,22 +110,17 @@ def _one(title: str, name: str, of: object, key: Hashable, make: Callable[[], Ma
     if isinstance(found, InputError):
         draw(h.div("cx")[h.h3[title], h.fragment(h.p[found.message], h.p("small")[found.remedy])])
         return
-    figure, said, curve = found
-    lines = [f"Worst bin off by {curve.worst:.2f}."] if isinstance(curve, Reliability) else []
-    lines += [f"At {label} {value:.2f}: {where}." for label, value in marks if (where := _at(curve, value))]
-    where = h.p("small tune-at")[h.joined(h.br, lines) or h.nbsp]
+    figure, said, lines = found
+    where = h.p("small tune-at")[h.joined(h.br, lines(marks)) or h.nbsp]
     draw(h.div("cx")[h.h3[title, " ", h.span("small")[said]], where])
     charts.shown(figure, name)
 
 
-def _at(curve: object, threshold: float) -> str:
-    """What a curve says of this threshold, in words; empty for none, and where nothing scores that much."""
-    if not isinstance(curve, Roc | PrecisionRecall):
-        return ""
-    place = int(np.count_nonzero(curve.thresholds >= threshold)) - 1
-    if place < 0:
-        return ""
-    if isinstance(curve, Roc):
-        found, taken = curve.true_positive[place], curve.false_positive[place]
-        return f"{found:.0%} found, {taken:.0%} false alarms"
-    return f"{curve.precision[place]:.0%} precision, {curve.recall[place]:.0%} recall"
+def _at(found: Curves, say: Callable[[int], str]) -> Callable[[Marks], list[str]]:
+    """What `say` makes of the point of each threshold; nothing where nothing scores that much."""
+
+    def lines(marks: Marks) -> list[str]:
+        points = [(label, value, int(np.count_nonzero(found.thresholds >= value)) - 1) for label, value in marks]
+        return [f"At {label} {value:.2f}: {say(point)}." for label, value, point in points if point]
+
+    return lines

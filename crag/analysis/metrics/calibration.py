@@ -25,31 +25,21 @@ BOTH = "Label at least one that holds the answer and one that does not."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Roc:
-    """The ROC curve. `false_positive` and `true_positive` are rates 0..1, non-decreasing from 0 to 1.
+class Curves:
+    """What it comes to where all that scores at least a threshold is called relevant: ROC and precision-recall.
 
-    `thresholds` has the same shape (points,): falling, first infinity (nothing is called relevant), then each distinct
-    score. `auc`: the chance, 0..1, that a relevant case scores above an irrelevant one, a tie counting half.
+    The arrays have the shape (points,). `thresholds` fall: first infinity (nothing is called relevant), then each
+    distinct score. `recall` and `false_positive` are rates 0..1, rising from 0 to 1; `precision`, 0..1, is NaN at
+    infinity. `auc`: the chance, 0..1, that a relevant case scores above an irrelevant one, a tie counting half.
+    `average_precision`: the sum over points of the gain in recall times precision, with nothing interpolated.
+    `relevant`: the share of all cases, which guessing would reach.
     """
 
-    false_positive: Floats
-    true_positive: Floats
     thresholds: Floats
-    auc: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PrecisionRecall:
-    """The precision-recall curve: one point for each distinct score, thresholds falling, recall rising to 1.
-
-    `precision`, `recall` (0..1) and `thresholds` have the shape (points,). `average_precision`: the sum over points of
-    the gain in recall times precision, with nothing interpolated. `relevant`: the share of all cases, which guessing
-    would reach.
-    """
-
-    precision: Floats
     recall: Floats
-    thresholds: Floats
+    false_positive: Floats
+    precision: Floats
+    auc: float
     average_precision: float
     relevant: float
 
@@ -77,43 +67,29 @@ class Reliability:
     worst: float
 
 
-def roc(scores: Scores, labels: Labels) -> Roc:
-    """The ROC curve and the area under it.
+def curves(scores: Scores, labels: Labels) -> Curves:
+    """The curves over all thresholds, and the areas under them.
 
-    Raises InputError where the labels of known scores are not of both classes: there is no such curve.
+    Raises InputError where the labels of known scores are not of both classes: there are no such curves.
     """
     known, relevant, unknown = _labelled_scores(scores, labels)
     positives, negatives = int(relevant.sum()), int((~relevant).sum())
     if not positives or not negatives:
-        raise InputError(f"No ROC curve: {_lacking(positives, negatives, unknown)}.", BOTH)
-    thresholds, hits, alarms = _cumulated(known, relevant)
-    true = np.concatenate(([0.0], hits / positives))
-    false = np.concatenate(([0.0], alarms / negatives))
-    return Roc(
-        false_positive=false,
-        true_positive=true,
-        thresholds=np.concatenate(([np.inf], thresholds)),
-        auc=float(np.sum(np.diff(false) * (true[1:] + true[:-1]) / 2)),
-    )
-
-
-def precision_recall(scores: Scores, labels: Labels) -> PrecisionRecall:
-    """The precision-recall curve and its average precision.
-
-    Raises InputError where no case with a known score is relevant: recall is then undefined.
-    """
-    known, relevant, unknown = _labelled_scores(scores, labels)
-    positives, negatives = int(relevant.sum()), int((~relevant).sum())
-    if not positives:
-        raise InputError(f"No precision-recall curve: {_lacking(positives, negatives, unknown)}.", BOTH)
-    thresholds, hits, alarms = _cumulated(known, relevant)
-    precision, recall = hits / (hits + alarms), hits / positives
-    return PrecisionRecall(
-        precision=precision,
+        raise InputError(f"No curve: {_lacking(positives, negatives, unknown)}.", BOTH)
+    order = np.argsort(-known, kind="stable")
+    known, relevant = known[order], relevant[order]
+    last = np.append(np.flatnonzero(np.diff(known)), known.size - 1)
+    called, hits = last + 1.0, np.cumsum(relevant, dtype=np.float64)[last]
+    recall = np.concatenate(([0.0], hits / positives))
+    false_positive = np.concatenate(([0.0], (called - hits) / negatives))
+    return Curves(
+        thresholds=np.concatenate(([np.inf], known[last])),
         recall=recall,
-        thresholds=thresholds,
-        average_precision=float(np.sum(np.diff(recall, prepend=0.0) * precision)),
-        relevant=positives / (positives + negatives),
+        false_positive=false_positive,
+        precision=np.concatenate(([np.nan], hits / called)),
+        auc=float(np.sum(np.diff(false_positive) * (recall[1:] + recall[:-1]) / 2)),
+        average_precision=float(np.sum(np.diff(recall) * hits / called)),
+        relevant=positives / known.size,
     )
 
 
@@ -154,15 +130,6 @@ def _labelled_scores(scores: Scores, labels: Labels) -> tuple[Floats, NDArray[np
     if np.any((known[there] < 0) | (known[there] > 1)):
         raise ValueError("a score lies in 0..1")
     return known[there], relevant, int((~there).sum())
-
-
-def _cumulated(scores: Floats, relevant: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
-    """The distinct scores, falling, with how many relevant and irrelevant cases score at least that."""
-    order = np.argsort(-scores, kind="stable")
-    scores, relevant = scores[order], relevant[order]
-    last = np.append(np.flatnonzero(np.diff(scores)), scores.size - 1)
-    hits = np.cumsum(relevant, dtype=np.float64)[last]
-    return scores[last], hits, last + 1.0 - hits
 
 
 def _lacking(positives: int, negatives: int, unknown: int) -> str:

@@ -10,6 +10,7 @@ from typing import get_args, get_type_hints
 import numpy as np
 from pydantic import TypeAdapter
 
+from crag.analysis.intervals import Mean as Mean
 from crag.analysis.intervals import Values, intervals
 from crag.analysis.metrics.metrics import MEAN, Ranked, ResultRow
 from crag.core.errors import InputError
@@ -40,16 +41,6 @@ MEASURES = ("right", *_measures())
 
 Seconds of single steps come beside them, as `seconds_<step>`.
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mean:
-    """A mean over the rows that know the measure: `known` of them. None of no rows; no interval of fewer than two."""
-
-    value: float | None
-    known: int
-    low: float | None = None
-    high: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache, partial
 from typing import Literal, get_args
 
-from crag.analysis.intervals import Estimate, mean, quantile, share
+from crag.analysis.intervals import Mean, mean, quantile, share
 from crag.core.runfacts import RunFacts
 from crag.core.types import Action, Step
 from crag.storage.tables import was_asked
@@ -71,11 +71,11 @@ class Measure:
     fold: Literal["total", "share", "mean", "median", "p95"]
     lowest: bool = False
 
-    def estimate(self, values: Sequence[float]) -> Estimate:
+    def estimate(self, values: Sequence[float]) -> Mean:
         """Of the values of all runs that tell something."""
         match self.fold:
             case "total":
-                return Estimate(sum(values), of=len(values))
+                return Mean(value=sum(values), known=len(values))
             case "share":
                 return share(int(sum(values)), len(values))
             case "mean":
@@ -129,9 +129,9 @@ class Group:
     def __init__(self, name: str) -> None:
         self.name = name
         self.runs: list[RunFacts] = []
-        self._known: dict[str, Estimate] = {}
+        self._known: dict[str, Mean] = {}
 
-    def __getitem__(self, measure: str) -> Estimate:
+    def __getitem__(self, measure: str) -> Mean:
         if measure not in self._known:
             self._known[measure] = MEASURES[measure].estimate([value for value, _ in self._values(measure)])
         return self._known[measure]

@@ -91,12 +91,8 @@ class Health:
             except StorageError:
                 return ("records",)
             return ()
-        folder = self._folder()
-        if folder is None or not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-            return ("records",)
-        try:
-            free = self._free(folder)
-        except OSError:
+        folder, free = self._folder(), self.free_bytes()
+        if free is None or folder is None or not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
             return ("records",)
         return () if free >= SPARE_MB * 2**20 else ("disk",)
 

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from crag.analysis.questions.matching import LONG_SHARE, MOST_WORDS, comparison
-from crag.analysis.questions.values import (
-    DOCUMENT_BYTES,
-    MOST_ROWS,
-    VALUE_CHARS,
-    OverfullError,
-    json_in,
-    json_lines,
-    pages_in,
-    texts_in,
-    too_many_rows,
-)
+from crag.analysis.questions.values import VALUE_CHARS, json_in, json_lines, pages_in, texts_in
 from crag.core.errors import InputError
 from crag.text.encodings import guess_text
 from crag.text.formats import join_names
@@ -27,11 +18,9 @@ from crag.text.spreadsheets import unguard_formula
 
 MOST_QUESTIONS = 100_000
 """Rows of one set."""
-MOST_BYTES = 64 * 1024 * 1024
+MOST_BYTES = 10 * 1024 * 1024
+"""Of a file. Python makes at most some fifty times as much of one, whatever it holds ("[[[[]]]],…"): half a GB."""
 MOST_COLUMNS = 1_000
-LINE_CHARS = 8 * 1024 * 1024
-"""Of one line of a table."""
-CELL_CHARS = 4 * 1024 * 1024
 QUESTION_CHARS = 2_000
 """As long as a question may be that is asked."""
 ID_CHARS = 200
@@ -59,7 +48,6 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 """Columns by field: of several, the first that a row fills is taken."""
 
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|\Z)")
 _BROKEN = re.compile("[\x00\ud800-\udfff\ufffd]")
 """What no text holds: NUL, halves of characters, and the sign for bytes that could not be decoded."""
 _SHORTER = "Add a short one too, such as a name or an amount"
@@ -147,18 +135,16 @@ def read_set(name: str, data: bytes) -> QuestionSet:
     first = re.search("[^\\s\x00\ufeff]", text)
     if first is None:
         raise InputError(f"{name} is empty.", _START)
-    kind, rows = ("CSV", _csv_rows(name, text)) if first.group() not in "[{" else _json_rows(name, text)
+    kind, rows = ("CSV", _csv_rows(name, text)) if first.group() not in "[{" else _json_rows(text)
     return _read(name, kind, rows)
 
 
-def _json_rows(name: str, text: str) -> tuple[str, Iterator[Row]]:
+def _json_rows(text: str) -> tuple[str, Iterator[Row]]:
     """One document with a list of questions, or one question a line."""
     try:
-        document = json_in(text, DOCUMENT_BYTES)
-    except ValueError as error:
-        if isinstance(error, OverfullError) and next(json_lines(text, name))[2]:
-            raise InputError(f"{name} holds too many values.", "Split it, or leave out what is no question.") from error
-        return "JSON Lines", ((number, reason or _record(value)) for number, value, reason in json_lines(text, name))
+        document = json_in(text)
+    except ValueError:
+        return "JSON Lines", ((number, reason or _record(value)) for number, value, reason in json_lines(text))
     if isinstance(document, Mapping):
         document = document.get("questions", document)
     listed = document if isinstance(document, list) else [document]
@@ -171,14 +157,12 @@ def _record(value: object) -> Mapping[str, Any] | str:
 
 def _csv_rows(name: str, text: str) -> Iterator[Row]:
     """The rows below the header. Raises InputError for a header without a question, and for a row that is broken."""
-    csv.field_size_limit(max(csv.field_size_limit(), CELL_CHARS))
-    reader = csv.reader(_lines(name, text), delimiter=_delimiter(text), strict=True)
+    csv.field_size_limit(MOST_BYTES)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
     columns: list[str] = []
     ours = False
     try:
         for number, cells in enumerate(reader, start=1):
-            if number > MOST_ROWS:
-                raise too_many_rows(name)
             if not "".join(cells).strip():
                 continue
             if not columns:
@@ -192,8 +176,7 @@ def _csv_rows(name: str, text: str) -> Iterator[Row]:
                 yield number, dict(zip(columns, map(unguard_formula, cells) if ours else cells, strict=False))
     except csv.Error as error:
         raise InputError(
-            f"{name} can't be read as a table up to line {reader.line_num:,}: its quotation marks do not match, or a "
-            "cell is far too long.",
+            f"{name} can't be read as a table up to line {reader.line_num:,}: its quotation marks do not match.",
             "Save it again as CSV (UTF-8) from a spreadsheet program.",
         ) from error
 
@@ -207,17 +190,9 @@ def _checked_header(name: str, columns: list[str]) -> list[str]:
     return columns
 
 
-def _lines(name: str, text: str) -> Iterator[str]:
-    for found in _LINE.finditer(text):
-        if found.end() - found.start() > LINE_CHARS:
-            raise InputError(f"{name} has a line that is far too long.", _START)
-        if line := found.group():
-            yield line
-
-
 def _delimiter(text: str) -> str:
     """As the header has it. A header of one column has none."""
-    header = next(line for found in _LINE.finditer(text) if (line := found.group()).strip())
+    header = next(filter(str.strip, io.StringIO(text, newline="")))
     try:
         return csv.Sniffer().sniff(header[:2_000], ",;\t").delimiter
     except csv.Error:

@@ -5,43 +5,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
-from crag.core.errors import InputError
-
-MOST_ROWS = 2_000_000
-"""Blank ones too: a spreadsheet may write a million of them below its last row."""
 MOST_VALUES = 1_000
 """Texts, or pages, in one field of one question."""
 VALUE_CHARS = 20_000
 """Of one answer, source, topic or label."""
-DOCUMENT_BYTES = 400 * 1024 * 1024
-"""What the values of a whole JSON document may take once they are read; 100,000 questions of 20 values take 280 MB."""
-RECORD_BYTES = 64 * 1024 * 1024
-"""The same of one line, or of a list in a cell."""
 PAGES = re.compile(r"(?:pages?|pp?\b\.?|p(?=\d))?\s*(\d{1,6})(?:\.0+)?(?:\s*[-\u2013]\s*(\d{1,6}))?", re.IGNORECASE)
 PAGE_CHARS = 60
 """Of one page or one range."""
 
-_BYTES = {"{": 200, "[": 100, ",": 80, ":": 150}
-"""At most what CPython holds for a value that begins at such a sign, in bytes beyond its own characters."""
 _PART = re.compile(r"[^,;\s][^,;]*")
 _LIST = re.compile(r"\s*\[")
 
 
-class OverfullError(ValueError):
-    """A JSON text that would take too much memory; said in words."""
-
-
-def json_in(text: str, most: int = RECORD_BYTES) -> Any:
-    """What a JSON text says. Raises OverfullError before reading, and ValueError, both with the reason in words.
-
-    Python's reader makes up to a hundred bytes of one character ("{},{},…"), and can't be stopped in between. So the
-    signs at which values begin are counted first, which takes no memory; commas and colons inside texts count too, so
-    `most` is well above what an honest file needs.
-    """
-    if sum(text.count(sign) * size for sign, size in _BYTES.items()) > most:
-        raise OverfullError("it holds too many values")
+def json_in(text: str) -> Any:
+    """What a JSON text says. Raises ValueError with the reason in words."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -50,23 +30,14 @@ def json_in(text: str, most: int = RECORD_BYTES) -> Any:
         raise ValueError("it is no JSON (nested too deeply, or a number too long)") from error
 
 
-def json_lines(text: str, name: str = "The file") -> Iterator[tuple[int, Any, str]]:
-    """Line number, value and "" of every line that is not blank; the reason in words where a line is no JSON.
-
-    Raises InputError with `name` for more lines than a file may have.
-    """
-    if text.count("\n") > MOST_ROWS:
-        raise too_many_rows(name)
+def json_lines(text: str) -> Iterator[tuple[int, Any, str]]:
+    """Line number, value and "" of every line that is not blank; the reason in words where a line is no JSON."""
     for number, line in enumerate(text.split("\n"), start=1):
         if line and not line.isspace():
             try:
                 yield number, json_in(line), ""
             except ValueError as error:
                 yield number, None, str(error)
-
-
-def too_many_rows(name: str) -> InputError:
-    return InputError(f"{name} has over {MOST_ROWS:,} rows, blank ones too.", "Leave out blank rows, or split it.")
 
 
 def texts_in(value: object, bars: bool) -> tuple[str, ...]:
@@ -76,12 +47,8 @@ def texts_in(value: object, bars: bool) -> tuple[str, ...]:
     ValueError with the reason in words for a value that is no text and no number, and for over MOST_VALUES of them.
     """
     if isinstance(value, str) and _LIST.match(value):
-        try:
+        with suppress(ValueError):  # a text that begins with a bracket
             value = json_in(value)
-        except OverfullError:
-            raise
-        except ValueError:
-            pass  # a text that begins with a bracket
     elif isinstance(value, str) and bars:
         _few(value.count("|") + 1)
         value = value.split("|")

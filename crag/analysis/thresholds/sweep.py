@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,13 +193,8 @@ def sweep(
     if not questions:
         raise InputError("There are no questions to sweep over.", "Ask some questions, or run a question set first.")
     weights, effort = weights or Weights(), effort or Effort()
-
-    def gained(by: Weights) -> Gains:
-        return gains(
-            questions, aggregation=aggregation, uppers=uppers, lowers=lowers, weights=by, effort=effort, doubt=doubt
-        )
-
-    worth, right = gained(weights), gained(Weights(ambiguous=weights.ambiguous, call=0.0, search=0.0))
+    by = partial(gains, questions, aggregation=aggregation, uppers=uppers, lowers=lowers, effort=effort, doubt=doubt)
+    worth, right = by(weights=weights), by(weights=Weights(ambiguous=weights.ambiguous, call=0.0, search=0.0))
     correct, incorrect = reach_matrices(questions, aggregation, worth.uppers, worth.lowers, doubt)
     ordered = _valid_pairs(worth.uppers, worth.lowers)
     count = {

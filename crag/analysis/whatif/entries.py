@@ -11,7 +11,7 @@ from typing import Literal, TypeVar, cast
 
 from crag.core.settings import Settings
 from crag.core.trace import StepRecord, Trace
-from crag.core.types import Action, Grade, SetGrade, Strip
+from crag.core.types import Action, Decision, Grade, SetGrade, Strip
 from crag.evaluation.strip_dependencies import Need, needs
 from crag.text.words import count_words
 
@@ -308,30 +308,48 @@ class KeptStrips:
 
 
 @dataclass(frozen=True, slots=True)
-class OutcomeRow:
-    """One stored run under other settings.
+class Plan:
+    """What a run would do. `decision` is None for plain RAG and where only a new run could tell, which `reason` says.
 
-    `before`: None where the run decided nothing. `after` None: see `becomes`. `reason`: why the action
-    can't be known; None where it can. `open`: what else is unknown. `round` is the retrieval acted on.
+    `round` is the retrieval acted on, from 0. `chunks` are the ids of the chunks it would use, in order of retrieval;
+    `cut`: into strips that are scored, or whole. `open` is what is unknown though the action is known.
+    """
+
+    decision: Decision | None
+    reason: Unknown | None
+    round: int
+    documents: Documents = "not used"
+    chunks: tuple[str, ...] = ()
+    cut: bool = False
+    web: Web = "not needed"
+    open: tuple[Unknown, ...] = ()
+
+    @property
+    def action(self) -> Action | None:
+        return self.decision.action if self.decision else None
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeRow:
+    """One stored run under other settings: what it would do by its `plan`. `before`: None where it decided nothing.
+
     `documents_kept` and `pages_kept` count the kept strips; None where unknown. `searches`, `refines`: it would search
     the web, or refine documents, which the run did not set out to do: what that takes is unknown.
     """
 
     run_id: str
     before: Action | None
-    after: Action | None
-    becomes: Becomes
-    reason: Unknown | None
-    open: tuple[Unknown, ...]
-    round: int
-    documents: Documents
-    web: Web
+    plan: Plan
     documents_kept: int | None
     pages_kept: int | None
     kept_before: int
     saved: Saved
     searches: bool
     refines: bool
+
+    @property
+    def becomes(self) -> Becomes:
+        return "unknown" if self.plan.reason else self.plan.action or "none"
 
     @property
     def kept(self) -> int | None:
@@ -358,12 +376,12 @@ class Outcome:
     @cached_property
     def reasons(self) -> dict[Unknown, int]:
         """Why an action can't be known, with the number of runs; the most frequent first."""
-        return dict(Counter(row.reason for row in self.rows if row.reason).most_common())
+        return dict(Counter(row.plan.reason for row in self.rows if row.plan.reason).most_common())
 
     @cached_property
     def open(self) -> dict[Unknown, int]:
         """What is unknown though the action is known, with the number of runs; the most frequent first."""
-        return dict(Counter(reason for row in self.rows for reason in row.open).most_common())
+        return dict(Counter(reason for row in self.rows for reason in row.plan.open).most_common())
 
     @cached_property
     def saved(self) -> Saved:

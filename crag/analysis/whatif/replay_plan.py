@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from crag.analysis.whatif.entries import (
@@ -12,6 +11,7 @@ from crag.analysis.whatif.entries import (
     Missing,
     Outcome,
     OutcomeRow,
+    Plan,
     Retrieval,
     Saved,
     Stage,
@@ -86,21 +86,14 @@ class _Facts:
         return known[key]
 
     def _made(self, plan: Plan, settings: Settings) -> OutcomeRow:
-        after = plan.action
         return OutcomeRow(
             run_id=self.entry.run_id,
             before=self.entry.before,
-            after=after,
-            becomes="unknown" if plan.reason else after or "none",
-            reason=plan.reason,
-            open=plan.open,
-            round=plan.round,
-            documents=plan.documents,
-            web=plan.web,
+            plan=plan,
             documents_kept=self._documents_kept(plan, settings),
             pages_kept=self._pages_kept(plan, settings),
             kept_before=self.kept,
-            saved=_NOTHING if plan.reason else self._saved(after, plan.round, settings),
+            saved=_NOTHING if plan.reason else self._saved(plan.action, plan.round, settings),
             searches=plan.web == "unknown" and not self.entry.searched and not self.meant_web,
             refines=plan.documents == "unknown" and plan.cut and not self.meant_refine,
         )
@@ -158,28 +151,6 @@ def _takes(stage: Stage, action: Action | None, number: int, settings: Settings)
             return searches_web(action, settings)
         case "pages":
             return searches_web(action, settings) and settings.refine_web
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a run would do. `decision` is None for plain RAG and where only a new run could tell, which `reason` says.
-
-    `round` is the retrieval acted on, from 0. `chunks` are the ids of the chunks it would use, in order of retrieval;
-    `cut`: into strips that are scored, or whole. `open` is what is unknown though the action is known.
-    """
-
-    decision: Decision | None
-    reason: Unknown | None
-    round: int
-    documents: Documents = "not used"
-    chunks: tuple[str, ...] = ()
-    cut: bool = False
-    web: Web = "not needed"
-    open: tuple[Unknown, ...] = ()
-
-    @property
-    def action(self) -> Action | None:
-        return self.decision.action if self.decision else None
 
 
 class Planner:

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from crag.analysis.whatif.entries import Documents, Entry, Missing, Unknown, Web
-from crag.analysis.whatif.replay_plan import Plan, Planner
+from crag.analysis.whatif.entries import Documents, Entry, Missing, Plan, Unknown, Web
+from crag.analysis.whatif.replay_plan import Planner
 from crag.core.policy import uses_documents
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace

@@ -4,36 +4,38 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from crag.core.model_ids import maker, name_in_sentence
 from crag.core.trace import Outcome, Trace
-from crag.core.types import Answer, Calculation, Chunk, Citation, SentenceCheck
+from crag.core.types import Answer, Chunk, Citation, SentenceCheck
 from crag.export.html import elements as h
 from crag.export.html import marks, words
 from crag.export.html.elements import Html
-from crag.export.html.figures import conflicts, draw_rows, figures_layer
+from crag.export.html.figures import draw_rows, figures_layer
 from crag.export.html.marks import SavedPages
-from crag.export.html.passage import annotate, recognised, short_layer
+from crag.export.html.passage import Layer, annotate, recognised, short_layer
 from crag.export.html.safe_text import excerpt
 from crag.export.markdown import handed_over
 from crag.export.quoted_rows import QuotedRows, find_rows
 from crag.generation.citations import MARK, locate_checks, numbers_in, split_cited_sentences
 from crag.messages.answers import (
-    NOTHING_SHOWN,
+    FAULTS,
     STATES,
     calculation_text,
     check_sentence,
+    contradiction_sentence,
+    differing_sentence,
+    ending_sentence,
     fault_of,
-    handed_sentence,
     marks_text,
+    nearest_sentence,
     objection_sentence,
     origin_text,
     standing_text,
 )
-from crag.messages.wording import context_text, failure_sentence, remark_sentences, scope_text, web_origin, worded_by
+from crag.messages.wording import context_text, remark_sentences, scope_text, web_origin, worded_by
 
 SIGNS: dict[Outcome, str] = {"answered": "✓", "web": "↗", "check": "!", "not found": "–", "overview": "≡"}
 """A shape for each state of an answer, used for nothing else."""
@@ -69,7 +71,7 @@ def question(trace: Trace, *, announced: bool = False) -> Html:
 def announcement(trace: Trace) -> str:
     """How a run ended, as a screen reader says it: the answer's state and first sentence."""
     if trace.answer is None:
-        return _no_answer(trace)
+        return ending_sentence(trace)
     opening = trace.answer.text[: 4 * _SPOKEN]
     first, _ = next(iter(split_cited_sentences(opening)), (opening, ()))
     return f"{STATES[trace.outcome]}: {excerpt(first, _SPOKEN)}"
@@ -82,40 +84,31 @@ def answer(trace: Trace, alone: Sequence[tuple[int, int]] = (), *, opens: bool =
     """
     whole = trace.answer
     if whole is None:
-        none = h.div("cx")[h.div("answer abstained")[_no_answer(trace)]]
+        none = h.div("cx")[h.div("answer abstained")[ending_sentence(trace)]]
         return none if trace.finished else _written(trace)
     known = {citation.number: _mark(citation, opens=opens) for citation in whole.citations}
     kind = "answer abstained" if whole.abstained else "answer"
     said = _marked(whole, known, trace.checks, alone, find_rows(trace))
-    against = conflicts(whole, lambda number: known.get(number, Html()))
-    return h.div("cx")[_short(whole, known), h.div(kind)[said], against, _label(whole, trace)]
+    against = (("Contradiction.", contradiction_sentence(whole)), ("Documents.", differing_sentence(whole)))
+    notes = [
+        h.div("note conflict", role="note")[h.b[head], " ", annotate(said, _cited(said, known))]
+        for head, said in against
+        if said
+    ]
+    return h.div("cx")[_short(whole, known), h.div(kind)[said], notes, _label(whole, trace)]
 
 
 def _short(whole: Answer, known: Mapping[int, Html]) -> Html:
-    """The words that answer, large, with their source; a cell's row and column above them."""
-    short = whole.short
-    if whole.calculation:
-        return _worked(whole.calculation, known)
-    if short is None:
+    """The words that answer, large, with their sources; above them the row and column, or how it was worked out."""
+    worked, short, numbers = whole.calculation, whole.short, {each.citation for each in whole.places}
+    if not numbers:
         return Html()
-    citation = next((each for each in whole.citations if each.number == short.citation), None)
-    mark, cell = known.get(short.citation, Html()), short.cell
-    if citation and citation.origin == "external":
-        mark = h.span("keep")[mark, " ", h.span("tag web")["WEB"]]
-    elif citation and citation.from_web:
-        mark = h.span("keep")[mark, " ", marks.tag(citation)]
-    return h.div("short", title=f"Evaluator confidence: {short.confidence:.0%}")[
-        cell and h.span("cell")[cell],
-        h.span("words")[short.value, " ", mark],
-    ]
-
-
-def _worked(worked: Calculation, known: Mapping[int, Html]) -> Html:
-    """The result, large, with the sources of its cells, and how it was worked out above it."""
-    numbers = dict.fromkeys(cell.citation for cell in worked.cells)
-    return h.div("short")[
-        h.span("cell")[words.sentence(calculation_text(worked))],
-        h.span("words")[worked.result, " ", h.span("keep")[[known[each] for each in numbers if each in known]]],
+    cited = [h.joined(" ", (known[each.number], marks.tag(each))) for each in whole.citations if each.number in numbers]
+    above = words.sentence(calculation_text(worked)) if worked else short and short.cell
+    sure = f"Evaluator confidence: {short.confidence:.0%}" if short and not worked else None
+    return h.div("short", title=sure)[
+        above and h.span("cell")[above],
+        h.span("words")[worked.result if worked else short and short.value, " ", h.span("keep")[cited]],
     ]
 
 
@@ -143,15 +136,6 @@ def _written(trace: Trace) -> Html:
     return h.div("cx")[h.div("answer")[body, h.span("cursor")]]
 
 
-def _no_answer(trace: Trace) -> str:
-    """Why a run that is over has no answer."""
-    if trace.cancelled:
-        return "Stopped. What was found so far is shown beside it."
-    if trace.failure:
-        return f"{failure_sentence(trace.failure, name_in_sentence)} {trace.failure.remedy}"
-    return handed_sentence(trace) or "The run ended without an answer."
-
-
 def _marked(
     answer: Answer,
     known: Mapping[int, Html],
@@ -167,20 +151,18 @@ def _marked(
     sentences = list(locate_checks(whole, checks))
 
     def sentence(check: SentenceCheck, inside: Html, *place: int) -> object:
-        flag = flag_of(check, set(known))
-        said = h.span(flag.kind, title=flag.why)[inside] if flag else inside
-        return said, flag and flag.name and (" ", h.span("tag")[flag.name])
+        fault, why = fault_of(check, known), words.sentence(check_sentence(check, name_in_sentence)) or None
+        if not fault:
+            differs = check.supported and (check.objecting or marks_text(check))
+            return h.span("disputed", title=why)[inside] if differs else inside
+        kind = "unchecked" if fault == "not checked" else "flagged"
+        return h.span(kind, title=why)[inside], " ", h.span("tag")[FAULTS[fault]]
 
     def table(found: QuotedRows, inside: Html, start: int, end: int) -> object:
         return start == found.start and draw_rows(found, answer, known[found.citation.number])
 
     def lone(_: None, inside: Html, *place: int) -> Html:
         return h.span("alone", title="In this run alone")[inside]
-
-    def mark(found: re.Match[str], inside: Html, start: int, end: int) -> object:
-        """A number that stands for no source stays text, marked."""
-        shown = known.get(int(found[1])) or h.span("invented", title="No such source")[f"[{found[1]}]"]
-        return start == found.start() and h.span("keep")[shown, whole[found.start(2) : end]]
 
     # Between two tables the text has only what parts two paragraphs.
     ends = [*(each.start for each in rows[1:]), len(whole)]
@@ -194,8 +176,18 @@ def _marked(
         figures_layer(whole, sentences),
         short_layer(find_short(answer)),
         ([(*each, None) for each in alone], lone),
-        ([(*each.span(), each) for each in _MARK.finditer(whole)], mark),
+        _cited(whole, known),
     )
+
+
+def _cited(text: str, known: Mapping[int, Html]) -> Layer:
+    """Draws every mark as `known` has it; a number that stands for no source stays text, marked."""
+
+    def mark(found: re.Match[str], inside: Html, start: int, end: int) -> object:
+        shown = known.get(int(found[1])) or h.span("invented", title="No such source")[f"[{found[1]}]"]
+        return start == found.start() and h.span("keep")[shown, text[found.start(2) : end]]
+
+    return [(*each.span(), each) for each in _MARK.finditer(text)], mark
 
 
 def _mark(citation: Citation, *, opens: bool) -> Html:
@@ -261,7 +253,7 @@ def sources(
                 )[
                     h.span("n num")[citation.number],
                     _where(
-                        (citation.origin == "external" and (h.span("tag web")["WEB"], " ")) or marks.tag(citation),
+                        marks.tag(citation),
                         words.place(citation) if citation.page else "",
                         citation.source,
                         recognised(citation.recognised),
@@ -294,39 +286,6 @@ def _beneath(trace: Trace, citation: Citation, held: SavedPages | None) -> Html:
     return h.div("beneath")[h.joined(" ", shown)] if shown else Html()
 
 
-# What the check of the sentences found wanting
-
-
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """What is to be seen of a sentence: `name` is what its tag says, `kind` how it looks, `why` the whole reason.
-
-    Without a name it is no fault, and no tag.
-    """
-
-    name: str
-    kind: str
-    why: str
-
-
-def flag_of(check: SentenceCheck, known: Collection[int]) -> Flag | None:
-    """What is to be seen of a sentence, if anything; `known` are the numbers that stand for a source."""
-    note = words.sentence(check_sentence(check, name_in_sentence))
-    match fault_of(check, known):
-        case "":
-            return Flag("", "disputed", note) if check.supported and (check.objecting or marks_text(check)) else None
-        case "nothing shown":
-            return Flag(NOTHING_SHOWN, "flagged", note)
-        case "invented citation":
-            said = note if check.note == "invented" else "This citation doesn't match any source."
-            return Flag("invented citation", "flagged", said)
-        case "not checked":
-            return Flag("not checked", "unchecked", note or "The check gave no result.")
-        case "unsupported":
-            score = f" Score {check.score:.2f}." if check.score is not None else ""
-            return Flag("unsupported", "flagged", f"No cited text supports this sentence.{score} {note}".strip())
-
-
 def _asked_as(trace: Trace) -> Html:
     """What a follow-up follows on, or its wording and whose that is; nothing of a question that was asked as typed."""
     if trace.context is None or not trace.standalone:
@@ -334,6 +293,16 @@ def _asked_as(trace: Trace) -> Html:
     label, said = context_text(trace.context)
     by = worded_by(trace.context, name_in_sentence)
     return h.div[h.div[h.span("tag")[label], " ", h.span("as")[said]], by and h.div("small")[by]]
+
+
+def nearest(trace: Trace, *, live: bool = True) -> Html:
+    """Under an answer that there is none: the passage that came nearest, if one did. `live`: it is a button."""
+    if trace.guidance is None or not nearest_sentence(trace):
+        return Html()
+    near = trace.guidance.near[0]
+    box = h.button("pick", data_pick=f"chunk:{near.chunk_id}") if live else h.div("pick")
+    place = h.span("small")[f"{near.where} {excerpt(near.source, 120)}"]
+    return h.div("cx")[h.div("guide")[h.h3["Closest passage"], box[near.quote, place]]]
 
 
 def _handed_over(trace: Trace, held: SavedPages | None = None) -> Html:
@@ -345,7 +314,7 @@ def _handed_over(trace: Trace, held: SavedPages | None = None) -> Html:
             where = _where(marks.tag(source), words.place(source), source.source, recognised(source.recognised))
             drawn.append(h.li[h.button(data_pick=f"chunk:{source.id}")[first, where, quote]])
         else:
-            where = _where((h.span("tag web")["WEB"], " "), "", source.title or source.url)
+            where = _where(marks.WEB, "", source.title or source.url)
             parts = [part for part in (marks.opener(source.url), marks.keeper(source.id, held)) if part]
             beneath = parts and h.div("beneath")[h.joined(" ", parts)]
             drawn.append(h.li[h.div("source")[first, where, quote], beneath])

@@ -50,14 +50,13 @@ def chunks(trace: Trace, view: View) -> Html:
         f"From {searched_text(trace)} ",
         h.span("small")[words.count(len(here.chunks), "chunk")],
         _words(strips, view),
-        _again(trace, here, [number for number, _ in groups]),
     ]
     for said in filter(None, (lacking_sentence(trace), embedded_sentence(trace))):
         heading = h.fragment(heading, h.p("small")[said])
     if not groups:
         return h.div("cx")[heading, h.p["Nothing was found."]]
     cards = [
-        (len(groups) > 1 and _group(trace, number, len(found)), _zones(number, found, here, trace, view))
+        (len(trace.rounds) > 1 and _group(trace, number, len(found)), _zones(number, found, here, trace, view))
         for number, found in groups
     ]
     return h.div("cx")[
@@ -65,18 +64,6 @@ def chunks(trace: Trace, view: View) -> Html:
         h.div("cards")[_together(here, trace, view), cards],
         _legend(trace.all_strips, view) if _graded(trace) else "",
     ]
-
-
-def _again(trace: Trace, here: Round, rounds: Sequence[int]) -> Html:
-    """Which of several searches of the library brought the chunks; nothing of one search."""
-    if len(trace.rounds) < 2:
-        return Html()
-    if len(rounds) > 1:
-        return h.span("small")[f"the best of {len(trace.rounds)} searches"]
-    query = h.span("query")[here.query]
-    if rounds and rounds[0] < len(trace.rounds) - 1:
-        return h.span("small")[f"all from search {rounds[0] + 1}: no better ones were found with ", query]
-    return h.span("small")["found with the rewritten query ", query]
 
 
 def _group(trace: Trace, number: int, count: int) -> Html:
@@ -161,7 +148,7 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
     decided = view.deciding_id == chunk.id and (h.span("tag deciding")["decided"], " ")
     chosen = marks.rating_buttons(found, view.thumbs) if view.thumbs is not None and not chunk.elsewhere else ""
     own = _graded(trace) and not _jointly(here, trace)
-    place = words.place(chunk)
+    place, stale = words.place(chunk), " ".join(view.stale.get(chunk.document_id, ()))
     several = len({each.chunk.source for each in here.chunks}) > 1
     where = [
         decided,
@@ -176,12 +163,12 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
         (mark := recognised(chunk.recognised)) and h.span("notes")[mark],
         _addressing(found.injections),
         _noted(chunk.id, view),
-        marks.stale_tag(chunk, view.stale),
+        stale and h.span("tag old", title=stale)["out of date"],
     ]
     body = [
         draw_passage(Passage(text=chunk.text, strips=strips, spoken=found.injections), view),
         _spoken(found.injections),
-        marks.stale_why(chunk, view.stale),
+        stale and h.p("small")[stale],
         _facts(grade, strips, view),
         h.div("facts")[
             h.span[f"similarity {found.similarity:.2f} (for ranking only)"],
@@ -296,7 +283,7 @@ def _search(search: Search, place: int, asked: Approval | None, trace: Trace, vi
     return h.fragment(
         h.h3[
             "From the web ",
-            h.span("tag web")["WEB"],
+            marks.WEB,
             h.span("small")[f"{words.web(search.provider)}, {words.count(len(search.pages), 'result')} for"],
             h.span("query")[sent],
             _words([strip for page in search.pages for strip in trace.strips.get(page.id, ())], view),
@@ -346,7 +333,7 @@ def _page(page: WebPage, trace: Trace, view: View) -> Html:
     read = "read in full" if page.fetched else f"{words.web(page.provider)}'s summary only"
     about = [site(page.url), page.published, read if page.provider != "folder" else "a saved page"]
     shown = draw_surroundings(Passage(text=page.text, strips=strips, spoken=page.injections), view)
-    where = h.span("tag web")["WEB"], h.span("name")[page.title or page.url]
+    where = marks.WEB, h.span("name")[page.title or page.url]
     peek = h.span("peek")[" · ".join(each for each in about if each)]
     head = h.span("where")[where], _addressing(page.injections), _noted(page.id, view), peek
     link = marks.opener(page.url) or h.span("quiet")[page.url]

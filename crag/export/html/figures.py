@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 
 from crag.core.types import Answer, FigureCheck, SentenceCheck
 from crag.export.html import elements as h
@@ -12,12 +12,7 @@ from crag.export.html.elements import Html
 from crag.export.html.passage import Layer
 from crag.export.quoted_rows import QuotedRows
 from crag.generation.citations import MARK
-from crag.messages.answers import (
-    contradiction_parts,
-    differing_parts,
-    figure_sentence,
-    remarkable,
-)
+from crag.messages.answers import figure_sentence, remarkable
 
 _WIDE = 4
 """Columns from which a single row is drawn as a list: beside each other they would not be seen on a narrow page."""
@@ -67,17 +62,3 @@ def figures_layer(answer: str, sentences: Iterable[tuple[int, int, SentenceCheck
 def _draw_figure(figure: FigureCheck, inside: Html, *place: int) -> Html:
     sign = h.span("sign", aria_hidden="true")[_SIGN]
     return h.span(f"figure {figure.state}", title=words.sentence(figure_sentence(figure)))[inside, sign]
-
-
-def conflicts(whole: Answer, button: Callable[[int], Html]) -> Html:
-    """What a table says otherwise, and what documents give differently, each value with its source's button."""
-    return h.fragment(
-        _note("Contradiction.", contradiction_parts(whole), button), _note("Documents.", differing_parts(whole), button)
-    )
-
-
-def _note(head: str, parts: Sequence[str | int], button: Callable[[int], Html]) -> Html:
-    if not parts:
-        return Html()
-    said = [h.fragment(" ", button(part)) if isinstance(part, int) else part for part in parts]
-    return h.div("note conflict", role="note")[h.b[head], " ", said]

@@ -51,9 +51,7 @@ def verifier(document: str, saved: SavedPages | None) -> Html:
 
 def opener(url: str) -> Html:
     """A link that opens a page of the web in a new tab; nothing for an address that is none."""
-    if not link(url):
-        return Html()
-    return h.a(href=url, target="_blank", rel="noopener noreferrer")[f"Open {site(url)} in a new tab"]
+    return _lead(url, f"Open {site(url)} in a new tab") if link(url) else Html()
 
 
 def origin(source: Chunk | Citation) -> Html:
@@ -61,16 +59,22 @@ def origin(source: Chunk | Citation) -> Html:
     if not source.from_web:
         return Html()
     address = source.url or ""
-    where = (
-        h.a(href=address, target="_blank", rel="noopener noreferrer")[site(address)]
-        if link(address)
-        else excerpt(site(address), 60)
-    )
+    where = _lead(address, site(address)) if link(address) else excerpt(site(address), 60)
     return h.fragment(f"{words.sentence(web_origin(source.from_web)).rstrip('.')}, ", where)
 
 
+def _lead(url: str, said: str) -> Html:
+    return h.a(href=url, target="_blank", rel="noopener noreferrer")[said]
+
+
+WEB = h.span("tag web")["WEB"]
+"""The mark of a source from the web."""
+
+
 def tag(source: Chunk | Citation) -> Html:
-    """The mark of a page that was kept from the web; nothing of any other document."""
+    """The mark of a source from the web, and of a page that was kept from it; nothing of any other document."""
+    if isinstance(source, Citation) and source.origin == "external":
+        return WEB
     return h.span("tag web", title=web_origin(source.from_web))["WEB, KEPT"] if source.from_web else Html()
 
 
@@ -116,18 +120,6 @@ def stale_note(trace: Trace, stale: Stale) -> Html:
         if id in stale
     ]
     return h.div("cx")[lines] if lines else Html()
-
-
-def stale_tag(chunk: Chunk, stale: Stale) -> Html:
-    """The mark of a chunk whose document is out of date; why, on hover."""
-    said = stale.get(chunk.document_id)
-    return h.span("tag old", title=" ".join(said))["out of date"] if said else Html()
-
-
-def stale_why(chunk: Chunk, stale: Stale) -> Html:
-    """The same in sentences."""
-    said = stale.get(chunk.document_id)
-    return h.p("small")[" ".join(said)] if said else Html()
 
 
 def pending_question(trace: Trace) -> int:

@@ -8,50 +8,14 @@ from crag.core.types import Step
 from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.elements import Html
-from crag.messages.providers import cost_text
+from crag.messages.providers import cost_text, figures_of, tokens_text
 from crag.providers.prices import PRICES, Prices, Spent, by_step, sum_calls
 
 
 def meter(trace: Trace, prices: Prices = PRICES) -> Html:
     """The run's figures and its calls by step; the path has each step's time."""
-    return h.div("cx")[
-        _figures(trace, sum_calls(trace.calls, prices)),
-        trace.calls and _calls(trace, prices),
-    ]
-
-
-def _figures(trace: Trace, whole: Spent) -> Html:
-    grades = [grade for round in trace.rounds for grade in round.made]
-    cached = sum(1 for grade in grades if grade.cached)
-    shown = [_figure(words.format_duration(trace.seconds), "in all")]
-    if whole.calls:
-        shown.append(_counted(whole.calls - whole.searches, "model call", "s"))
-    shown += [
-        _counted(len(trace.searches), "web search", "es"),
-        _counted(len(grades), "grade", "s", f", {cached} remembered" if cached else ""),
-    ]
-    shown += [_counted(whole.failed, "failed call", "s")] if whole.failed else []
-    if not whole.calls:
-        shown.append(h.span["local models: no cost"])
-    else:
-        shown += [_figure(_tokens(whole), "tokens")] if whole.input_tokens or whole.output_tokens else []
-        shown.append(_figure(cost_text(whole), ""))
-    return h.div("figures")[shown]
-
-
-def _figure(value: object, label: str) -> Html:
-    return h.span[h.b[value], " ", label]
-
-
-def _counted(number: int, noun: str, plural: str, more: str = "") -> Html:
-    return _figure(f"{number:,}", noun + ("" if number == 1 else plural) + more)
-
-
-def _tokens(sums: Spent) -> Html:
-    """In → out, as far as the provider counted; a dash where it counted none."""
-    if not sums.input_tokens and not sums.output_tokens:
-        return Html("–")
-    return h.span("keep")[f"{sums.input_tokens:,} → {sums.output_tokens:,}"]
+    figures = [h.span[number and h.b[number], number and " ", what] for number, what in figures_of(trace, prices)]
+    return h.div("cx")[h.div("figures")[figures], trace.calls and _calls(trace, prices)]
 
 
 def _calls(trace: Trace, prices: Prices) -> Html:
@@ -75,11 +39,12 @@ def _calls(trace: Trace, prices: Prices) -> Html:
 
 
 def _row(name: str, sums: Spent, errors: str) -> Html:
+    tokens = tokens_text(sums)
     failed = sums.failed and (h.span("tag", title=errors)[f"{sums.failed} failed"], " ")
     return h.tr[
         h.td[name],
         h.td[failed or "", f"{sums.calls:,}"],
-        h.td[_tokens(sums)],
+        h.td[h.span("keep")[tokens] if tokens else "–"],
         h.td[f"{sums.seconds:.1f}"],
         h.td[cost_text(sums)],
     ]

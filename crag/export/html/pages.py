@@ -15,7 +15,7 @@ from crag.core import events as ev
 from crag.core.policy import searches_web
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.export.html import answer, evidence, guidance, marks, meter, path, slides
+from crag.export.html import answer, evidence, marks, meter, path, slides
 from crag.export.html import elements as h
 from crag.export.html.elements import Html, asset
 from crag.export.html.page_pictures import Pictures
@@ -42,7 +42,7 @@ def sections(trace: Trace, prices: Prices = PRICES, stale: marks.Stale = Mapping
         path.path(trace),
         path.action(trace),
         answer.answer(trace),
-        guidance.panel(trace, live=False),
+        answer.nearest(trace, live=False),
         answer.sources(trace),
         marks.stale_note(trace, stale),
         evidence.chunks(trace, view),

@@ -172,33 +172,20 @@ def fallback_reason(grade: Grade) -> str:
 
 def fallback_block(trace: Trace) -> Html:
     """Each cause once, where it struck and what was done instead, and the advice; nothing where nothing failed."""
-    found = _lines(trace)
-    if not found:
+    failures = [(step, failure) for step in words.STEPS for failure in step_failures(trace, step)]
+    if not failures:
         return Html()
-    groups: dict[str, list[tuple[Step, str]]] = {}
-    for step, cause, instead in found:
-        groups.setdefault(cause, []).append((step, instead))
-    advice = dict.fromkeys(failure.remedy for step in words.STEPS for failure in step_failures(trace, step))
-    listed = [_group(cause, where) for cause, where in groups.items()]
-    return h.div("faults", role="note")[h.p[h.b["Failed, and worked around"]], listed, h.p("small")[" ".join(advice)]]
-
-
-def _lines(trace: Trace) -> list[tuple[Step, str, str]]:
-    """Step, cause and what was done instead, of everything that failed; the grades as one."""
     graded = trace.round.made if trace.round else ()
     local = [grade for grade in graded if grade.instead_of]
-    found: list[tuple[Step, str, str]] = []
-    for step in words.STEPS:
-        for failure in step_failures(trace, step):
-            stood_in = step == "evaluate" and local and failure.instead
-            instead = _count(len(local), len(graded)) if stood_in else instead_sentence(failure, name_in_sentence)
-            found.append((step, about(failure.cause, failure.who, name_in_sentence), instead))
-    return list(dict.fromkeys(found))
-
-
-def _group(cause: str, where: list[tuple[Step, str]]) -> Html:
-    lines = [h.li[h.span("quiet")[f"{words.STEPS[step]}:"], " ", instead] for step, instead in where]
-    return h.fragment(h.p[cause], h.ul[lines])
+    causes: dict[str, dict[Html, None]] = {}
+    for step, failure in failures:
+        stood_in = step == "evaluate" and local and failure.instead
+        instead = _count(len(local), len(graded)) if stood_in else instead_sentence(failure, name_in_sentence)
+        line = h.li[h.span("quiet")[f"{words.STEPS[step]}:"], " ", instead]
+        causes.setdefault(about(failure.cause, failure.who, name_in_sentence), {})[line] = None
+    listed = [(h.p[cause], h.ul[lines]) for cause, lines in causes.items()]
+    advice = " ".join(dict.fromkeys(failure.remedy for _, failure in failures))
+    return h.div("faults", role="note")[h.p[h.b["Failed, and worked around"]], listed, h.p("small")[advice]]
 
 
 def _count(local: int, whole: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Decision, Strip
-from crag.export.html import answer, evidence, words
+from crag.export.html import answer, evidence, marks, words
 from crag.export.html import elements as h
 from crag.export.html.elements import Html
 from crag.export.html.page_pictures import Pictures, shown_sources
@@ -16,6 +16,7 @@ from crag.export.html.passage import Passage, View, draw_passage
 from crag.export.html.rail import picture_rail
 from crag.export.html.safe_text import excerpt, site
 from crag.messages import slides as sentences
+from crag.messages.answers import ending_sentence, state_text
 from crag.messages.wording import context_text, decision_sentence
 
 _LONG_QUESTION = 140
@@ -50,16 +51,15 @@ def run_slides(trace: Trace, pictures: Pictures) -> Iterator[DrawnSlide]:
         drawn = evidence.web(trace, View.of(trace))
         yield DrawnSlide(step="Search", says=sentences.web_sentence(trace), picture=drawn)
     if trace.answer or trace.handed_over:
-        step, drawn = (
-            ("Answer", answer.answer(trace, opens=False)) if trace.answer else ("Hand over", answer.sources(trace))
-        )
-        yield DrawnSlide(step=step, says=sentences.answer_sentence(trace), picture=drawn)
+        step, said, drawn = "Hand over", ending_sentence(trace), answer.sources(trace)
+        if trace.answer:
+            step, said, drawn = "Answer", f"{state_text(trace)}.", answer.answer(trace, opens=False)
+        yield DrawnSlide(step=step, says=said, picture=drawn)
     for citation in shown_sources(trace):
         drawn = _source(citation, pictures)
         yield DrawnSlide(step="Source", says=sentences.source_sentence(citation), picture=drawn)
     if trace.failure or trace.cancelled:
-        said = trace.failure.remedy if trace.failure else "What was found until then was shown."
-        yield DrawnSlide(step="End", says=sentences.end_sentence(trace), picture=h.p("of")[said])
+        yield DrawnSlide(step="End", says=ending_sentence(trace))
 
 
 def sift_strips(trace: Trace) -> tuple[Strip, ...]:
@@ -160,7 +160,7 @@ def _source(citation: Citation, pictures: Pictures) -> Html:
         address = f"data:image/webp;base64,{base64.b64encode(image).decode()}"
         return h.figure[h.img(src=address, alt=f"{_place(citation)}. Marked: “{excerpt(citation.quote, 300)}”")]
     web = citation.origin == "external" or citation.from_web
-    named = h.p("of")[h.span("tag web")["WEB"], " ", excerpt(citation.source, 160), h.br, site(citation.url or "")]
+    named = h.p("of")[marks.WEB, " ", excerpt(citation.source, 160), h.br, site(citation.url or "")]
     return h.fragment(h.blockquote[excerpt(citation.quote, 500)], named if web else "")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from crag.analysis.kept_pages import KeptPage, find_page, in_library, keep, used_pages, verify
+from crag.analysis.kept_pages import KeptPage, find_page, in_library, keep, used_pages
 from crag.core.errors import CancelledError, EmptyError, NotFoundError
 from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
@@ -52,7 +52,7 @@ def test_the_document_is_what_the_run_saw_and_says_where_it_is_from(engine: Engi
 def test_what_is_there_already_stays_as_it_is(engine: Engine) -> None:
     (used,) = used_pages(ask(engine))
     first = kept(engine, used)
-    verify(engine.library(), first.document.id)
+    engine.library().documents.describe(first.document.id, {"verified": True})
     again = kept(engine, replace(used, id="other", url="https://elsewhere.example/"), "Another question?")
     assert (first.already, again.already) == (False, True)
     assert again.document.id == first.document.id

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag.analysis.metrics.calibration import precision_recall, reliability, roc
+from crag.analysis.metrics.calibration import curves, reliability
 from crag.core.errors import InputError
 
 NAN = float("nan")
@@ -22,12 +22,12 @@ def split(cases: list[tuple[float, bool]]) -> tuple[list[float], list[bool]]:
 
 def test_average_precision_by_hand() -> None:
     """Recall rises to 1/2 at precision 1, and to 1 at 0.4 with two of four: 0.5 * 1 + 0.5 * 0.5."""
-    curve = precision_recall([0.9, 0.6, 0.4, 0.4, 0.1], [True, False, True, False, False])
-    assert curve.thresholds.tolist() == [0.9, 0.6, 0.4, 0.1]
-    assert curve.recall.tolist() == [0.5, 0.5, 1, 1]
-    assert curve.precision.tolist() == [1, 0.5, 0.5, 0.4]
-    assert curve.average_precision == pytest.approx(0.75)
-    assert curve.relevant == 0.4
+    found = curves([0.9, 0.6, 0.4, 0.4, 0.1], [True, False, True, False, False])
+    assert found.thresholds.tolist() == [math.inf, 0.9, 0.6, 0.4, 0.1]
+    assert found.recall.tolist() == [0, 0.5, 0.5, 1, 1]
+    assert found.precision[1:].tolist() == [1, 0.5, 0.5, 0.4] and math.isnan(found.precision[0])
+    assert found.average_precision == pytest.approx(0.75)
+    assert found.relevant == 0.4
 
 
 @given(BOTH_KINDS)
@@ -39,22 +39,20 @@ def test_auc_is_the_chance_that_a_relevant_case_scores_higher(cases: list[tuple[
         for low, other in cases
         if not other
     ]
-    curve = roc(*split(cases))
-    assert curve.auc == pytest.approx(sum(wins) / len(wins))
-    assert (curve.true_positive[0], curve.false_positive[0]) == (0, 0)
+    assert curves(*split(cases)).auc == pytest.approx(sum(wins) / len(wins))
 
 
 @given(BOTH_KINDS)
 def test_each_point_is_what_its_threshold_gives(cases: list[tuple[float, bool]]) -> None:
-    curve, ranks = precision_recall(*split(cases)), roc(*split(cases))
-    assert ranks.thresholds[1:].tolist() == curve.thresholds.tolist() == sorted({s for s, _ in cases}, reverse=True)
+    found = curves(*split(cases))
+    assert found.thresholds[1:].tolist() == sorted({s for s, _ in cases}, reverse=True)
     positives = sum(label for _, label in cases)
-    for place, threshold in enumerate(curve.thresholds):
+    for place, threshold in enumerate(found.thresholds):
         called = [label for score, label in cases if score >= threshold]
-        assert curve.precision[place] == pytest.approx(sum(called) / len(called))
-        assert curve.recall[place] == pytest.approx(sum(called) / positives)
-        assert ranks.true_positive[place + 1] == pytest.approx(sum(called) / positives)
-        assert ranks.false_positive[place + 1] == pytest.approx((len(called) - sum(called)) / (len(cases) - positives))
+        if called:
+            assert found.precision[place] == pytest.approx(sum(called) / len(called))
+        assert found.recall[place] == pytest.approx(sum(called) / positives)
+        assert found.false_positive[place] == pytest.approx((len(called) - sum(called)) / (len(cases) - positives))
 
 
 @given(BOTH_KINDS, st.lists(st.tuples(st.sampled_from([None, NAN]), st.booleans()), max_size=5), st.randoms())
@@ -64,8 +62,8 @@ def test_failed_grades_and_missing_labels_are_left_out(
     more = [*cases, *failed, (0.0, None), (None, None)]
     random.shuffle(more)  # type: ignore[attr-defined]
     scores, labels = [score for score, _ in more], [label for _, label in more]
-    assert roc(scores, labels).auc == pytest.approx(roc(*split(cases)).auc)
-    assert precision_recall(scores, labels).relevant == precision_recall(*split(cases)).relevant
+    found, plain = curves(scores, labels), curves(*split(cases))
+    assert (found.auc, found.relevant) == (pytest.approx(plain.auc), plain.relevant)
     diagram = reliability(scores, labels)
     assert diagram.error == pytest.approx(reliability(*split(cases)).error)
     assert sum(each.count for each in diagram.bins) == len(cases)
@@ -95,7 +93,7 @@ def test_a_score_on_an_edge_falls_into_the_bin_above_it() -> None:
 # What has no curve
 
 
-@pytest.mark.parametrize("measure", [roc, precision_recall, reliability])
+@pytest.mark.parametrize("measure", [curves, reliability])
 @pytest.mark.parametrize(
     ("scores", "labels", "reason"),
     [
@@ -113,12 +111,9 @@ def test_nothing_to_measure_is_said(
 
 def test_labels_of_one_kind_are_said() -> None:
     with pytest.raises(InputError, match="every label says relevant"):
-        roc([0.1, 0.9], [True, True])
+        curves([0.1, 0.9], [True, True])
     with pytest.raises(InputError, match="every label with a score says not relevant"):
-        roc([0.1, None], [False, True])
-    with pytest.raises(InputError, match="not relevant"):
-        precision_recall([0.1, 0.9], [False, False])
-    assert precision_recall([0.1, 0.9], [True, True]).average_precision == 1
+        curves([0.1, None], [False, True])
     assert reliability([0.2, 0.2], [False, False]).error == pytest.approx(0.2)
 
 
@@ -133,4 +128,4 @@ def test_what_is_no_score_is_refused(scores: list[float], labels: list[bool], sa
 
 def test_bad_labels_are_refused() -> None:
     with pytest.raises(ValueError, match="a label is true, false or None"):
-        roc([0.5, 0.6], [2, True])  # type: ignore[list-item]
+        curves([0.5, 0.6], [2, True])  # type: ignore[list-item]

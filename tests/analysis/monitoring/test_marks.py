@@ -86,7 +86,7 @@ def test_every_mark_stands_for_the_runs_that_its_figure_counts(span) -> None:
                 assert set(map(id, runs)) <= set(map(id, group.runs)) and None not in values
                 match rule.fold:
                     case "share":
-                        assert len(runs) == round((estimate.value or 0) * estimate.of)
+                        assert len(runs) == round((estimate.value or 0) * estimate.known)
                     case "total":
                         assert sum(values) == estimate.value
                     case "median" | "p95":

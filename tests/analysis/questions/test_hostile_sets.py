@@ -7,15 +7,14 @@ from collections.abc import Callable
 import pytest
 
 from crag.analysis.evaluate import _id_of
-from crag.analysis.questions import sets, values
-from crag.analysis.questions.sets import Question, QuestionSet, read_set
+from crag.analysis.questions.sets import MOST_BYTES, Question, QuestionSet, read_set
 from crag.analysis.questions.values import MOST_VALUES, json_in, pages_in, texts_in
 from crag.core.errors import InputError
-from tests.support.sizes import ALL, sized
+from tests.support.sizes import sized
 
 MIB = 1024 * 1024
-SIZE = sized(60_000_000, 15_000_000)
-"""Bytes of a file without end: with all of it, nearly as many as one may have."""
+SIZE = sized(MOST_BYTES, 2_000_000)
+"""Bytes of a file without end: with all of it, as many as one may have."""
 
 
 def one(**more: object) -> bytes:
@@ -60,7 +59,7 @@ def test_pages_are_counted_before_they_are_made(size: int, shape: str) -> None:
         "list": one(page=["1-1000"] * (size // 10)),
     }[shape]
     said, held = held_for(data)
-    assert "pages: it has over 1,000" in said and held < 8 * size + 3 * MIB
+    assert "pages: it has over 1,000" in said and held < 12 * size + 3 * MIB
 
 
 def test_as_much_as_a_field_may_have_is_read() -> None:
@@ -78,7 +77,7 @@ def test_as_much_as_a_field_may_have_is_read() -> None:
 def test_a_field_of_very_many_values_is_named_and_not_made(field: str, value: str) -> None:
     bars = field == "page" or value[0] == "["
     said = problem(one(**{field: value}) if bars else f"question,{field}\nWho?,{value}\n".encode())
-    assert "it has over 1,000" in said or "too many values" in said
+    assert "it has over 1,000" in said
 
 
 # ---- many rows -----------------------------------------------------------------------------------------------------
@@ -102,9 +101,24 @@ def test_equal_ids_of_every_kind_are_told_apart_in_one_walk() -> None:
 # ---- tables --------------------------------------------------------------------------------------------------------
 
 
-def test_a_header_of_nothing_but_commas_is_refused() -> None:
-    said, held = held_for(b"question" + b"," * SIZE)
-    assert "a line that is far too long" in said and held < 2.5 * SIZE
+@pytest.mark.parametrize(
+    "each", ["{}", '{"a":1}', "[" * 90 + "]" * 90, '""', "1.5", '{"a":' * 90 + "1" + "}" * 90], ids=range(6)
+)
+def test_json_takes_at_most_fifty_times_its_size(each: str) -> None:
+    data = f"[{(each + ',') * (SIZE // (len(each) + 1) - 1)}1]".encode()
+    said, held = held_for(data)
+    assert said and held < 50 * len(data)
+
+
+@pytest.mark.parametrize("table", [b"question" + b"," * SIZE, b"question,answer\nWho?," + b"|" * SIZE])
+def test_a_table_takes_at_most_thirty_times_its_size(table: bytes) -> None:
+    said, held = held_for(table)
+    assert said and held < 30 * SIZE
+
+
+def test_a_file_of_more_is_refused() -> None:
+    with pytest.raises(InputError, match="over 10 MiB"):
+        read_set("set", b" " * (MOST_BYTES + 1))
 
 
 def test_more_columns_than_a_table_may_have_are_refused_by_number() -> None:
@@ -113,60 +127,17 @@ def test_more_columns_than_a_table_may_have_are_refused_by_number() -> None:
         read_set("set", b"question" + b",x" * 1500 + b"\nA?\n")
 
 
-@pytest.mark.parametrize("header", [b"question\n", b'{"question": "Who?"}\n' * 2])
-def test_line_ends_without_end_are_refused(header: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the limit stands makes no difference, but for how long it takes to come there."""
-    assert values.MOST_ROWS == sets.MOST_ROWS == 2_000_000
-    for module in (values, sets):
-        monkeypatch.setattr(module, "MOST_ROWS", sized(values.MOST_ROWS, 50_000))
-    with pytest.raises(InputError, match="over 2,000,000 rows" if ALL else "over 50,000 rows"):
-        read_set("set", header + b"\n" * SIZE)
-
-
 def test_the_blank_rows_that_a_spreadsheet_writes_are_read_over() -> None:
     found = read_set("set", b"question,answer\nWho?,Ann\n" + b",\n" * sized(1_048_574, 100_000))
     assert len(found.questions) == 1 and not found.problems
 
 
-def test_a_long_cell_is_read_and_an_endless_one_refused() -> None:
-    long, endless = "word " * 800_000, "x" * (sets.CELL_CHARS + 1)
-    found = read_set("set", f'question,context\nA?,"{long}"\nC?,c'.encode())
+def test_a_long_cell_is_read() -> None:
+    found = read_set("set", f'question,context\nA?,"{"word " * 800_000}"\nC?,c'.encode())
     assert [each.question for each in found.questions] == ["A?", "C?"]
-    with pytest.raises(InputError, match="a cell is far too long"):
-        read_set("set", f'question,context\nA?,"{endless}"\nC?,c'.encode())
 
 
 # ---- JSON ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("each", [b"{}", b"[]", b'{"a":1}', b"[[[[]]]]", b'""', b"1"])
-def test_tiny_values_without_end_are_refused_before_they_are_made(each: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not ALL:
-        monkeypatch.setattr(sets, "DOCUMENT_BYTES", sets.DOCUMENT_BYTES // 4)
-    data = b"[" + (each + b",") * (SIZE // (len(each) + 1)) + b"1]"
-    said, held = held_for(data)
-    assert "holds too many values" in said or "over 100,000 rows" in said
-    assert held < 6 * SIZE
-
-
-def test_many_values_on_many_lines_are_still_read_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sets, "DOCUMENT_BYTES", 1000)
-    lines = b"\n".join(one(answers=["a", "b"]) for _ in range(100))
-    assert len(read_set("set", lines).questions) == 100
-    with pytest.raises(InputError, match="holds too many values"):
-        read_set("set", json.dumps([json.loads(line) for line in lines.splitlines()], indent=1).encode())
-
-
-@pytest.mark.parametrize(
-    "each", ["{}", "[1]", '{"%x":"%x"}', "1.5", '{"a":' * 90 + "1" + "}" * 90, "[" * 90 + "]" * 90]
-)
-def test_no_document_takes_more_than_is_reckoned(each: str) -> None:
-    made = (each % ((number,) * each.count("%")) for number in range(50_000 // len(each)))
-    text = f"[{','.join(made)}]"
-    estimated = sum(text.count(sign) * size for sign, size in values._BYTES.items())
-    with pytest.raises(ValueError, match="too many values"):
-        json_in(text, estimated - 1)
-    assert most_held(lambda: json_in(text, estimated)) <= estimated + len(text)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 5000, "9" * 10_000, "[" + "9" * 10_000 + "]", "{", "[1,]"])
@@ -203,7 +174,7 @@ def test_no_message_repeats_what_a_file_holds(data: bytes) -> None:
     assert said and "hunter2" not in " ".join(said)
 
 
-def test_a_set_keeps_its_id_although_no_second_copy_of_it_is_written() -> None:
+def test_a_set_has_the_id_of_its_questions_whatever_it_is_called() -> None:
     made = QuestionSet("set", (Question("a", "Où?", ("x", "y"), ("r.pdf",), (4,)), Question("b", 'B"?')))
     assert _id_of(made) == "88146c0d5e6d13b91bced8090ea9607b"
     assert _id_of(QuestionSet("other", made.questions)) == _id_of(made)

@@ -63,7 +63,7 @@ def test_each_question_is_lost_at_the_first_step_that_its_page_does_not_pass(eng
     said = [loss_sentence(loss) for loss in found.losses]
     assert "below the strip filter" in said[0] and "was not retrieved" in said[1]
     assert said[2].startswith("nowhere.pdf is not in the library") and "has no page 9" in said[3]
-    assert funnel_sentence(found).startswith("Of 5 questions, 2 are lost before the search, 1 in the search and 1 betw")
+    assert funnel_sentence(found).startswith("Lost of 5 questions: 2 before the search, 1 in the search and 1 betw")
 
 
 def test_a_low_grade_and_an_uncited_page_have_steps_of_their_own(make: Callable[..., Engine]) -> None:
@@ -98,7 +98,7 @@ def test_an_evaluation_whose_runs_are_all_gone_says_so(engine: Engine) -> None:
         engine.library().runs.delete(run_id)
     found = trace_funnel(engine.library(), id)
     assert found.followed == 0 and found.left_out == {"deleted": 2}
-    assert funnel_sentence(found).startswith("None of the 2 questions can be followed")
+    assert funnel_sentence(found).startswith("Of 2 questions, none can be followed")
     assert "deleted" in left_out_sentence(found)
 
 
@@ -126,7 +126,7 @@ def test_a_document_without_a_page_and_a_sentence_without_a_document_are_places(
 def test_a_right_answer_from_another_page_is_not_lost(engine: Engine) -> None:
     found = funnel(engine, [expect(SURVEY, answers=("eighty days",)), expect(HIRING, answers=("nine weeks",))], k=2)
     assert not found.losses and found.elsewhere == 1 and found.wrong == 1
-    assert "another place" in beside_sentence(found) and "not say an accepted answer" in beside_sentence(found)
+    assert "another place: 1." in beside_sentence(found) and "without an accepted answer: 1." in beside_sentence(found)
 
 
 def test_the_values_have_every_loss(engine: Engine) -> None:

@@ -108,10 +108,10 @@ def kept(trace: Trace, found: WhatIf, *, pages: bool) -> int:
 def said(row: OutcomeRow) -> dict[str, object]:
     """What a row shares with what-if."""
     return {
-        "decided": (row.before, row.after, row.round),
-        "documents": (row.documents, row.documents_kept or 0),
-        "web": (row.web, row.pages_kept or 0),
-        "unknown": (row.reason,) if row.reason else row.open,
+        "decided": (row.before, row.plan.action, row.plan.round),
+        "documents": (row.plan.documents, row.documents_kept or 0),
+        "web": (row.plan.web, row.pages_kept or 0),
+        "unknown": (row.plan.reason,) if row.plan.reason else row.plan.open,
     }
 
 
@@ -163,7 +163,7 @@ def test_its_own_settings_change_nothing_and_save_nothing(name: str) -> None:
             continue
         entry = Entry.of(trace)
         (row,) = StoredDecisions([entry]).redecide(entry.settings).rows
-        assert (row.after, row.saved, row.searches, row.refines) == (trace.action, Saved(), False, False)
+        assert (row.plan.action, row.saved, row.searches, row.refines) == (trace.action, Saved(), False, False)
         assert row.documents_kept == len(trace.kept("internal"))
         assert row.pages_kept in (None, len(trace.kept("external")))
 
@@ -198,7 +198,7 @@ def one(case: Case, **changes: Any) -> OutcomeRow:
 def test_a_run_that_becomes_correct_saves_its_search() -> None:
     case = Case("balanced", [SOSO, BAD], web=FixedWeb(texts=WEB))
     row = one(case, upper=0.3, lower=0.1)
-    assert (row.before, row.after, row.web) == (A, C, "not needed")
+    assert (row.before, row.plan.action, row.plan.web) == (A, C, "not needed")
     rewrite, search, pages = case.trace.steps[-5:-2]
     assert [rewrite.step, search.step, pages.step] == ["rewrite", "search", "refine"]
     assert row.saved.searches == 1
@@ -208,15 +208,15 @@ def test_a_run_that_becomes_correct_saves_its_search() -> None:
 def test_documents_that_would_be_refined_for_the_first_time_are_counted() -> None:
     case = Case("balanced", [SOSO], changes={"refine_on": ()})
     row = one(case, refine_on=("AMBIGUOUS",))
-    assert (row.documents, row.documents_kept, row.kept, row.refines) == ("unknown", None, None, True)
+    assert (row.plan.documents, row.documents_kept, row.kept, row.refines) == ("unknown", None, None, True)
     cut_anew = one(Case("balanced", [SOSO]), strip_sentences=2)
-    assert (cut_anew.documents, cut_anew.refines) == ("unknown", False)
+    assert (cut_anew.plan.documents, cut_anew.refines) == ("unknown", False)
 
 
 def test_pages_that_a_model_would_judge_are_not_counted_as_known() -> None:
     case = Case("balanced", [SOSO], changes={"refine_on": ()}, web=FixedWeb(texts=WEB))
     outcome = StoredDecisions([Entry.of(case.trace)]).redecide(case.settings.changed(strip_judge="llm"))
-    assert (outcome.rows[0].web, outcome.rows[0].pages_kept, outcome.kept) == ("unknown", None, KeptStrips())
+    assert (outcome.rows[0].plan.web, outcome.rows[0].pages_kept, outcome.kept) == ("unknown", None, KeptStrips())
     assert outcome.open == {PAGES_NOT_JUDGED: 1}
     same = StoredDecisions([Entry.of(case.trace)]).redecide(case.settings)
     assert same.kept == KeptStrips(len(case.trace.kept()), len(case.trace.kept()), 1)
@@ -243,13 +243,13 @@ def test_a_remembered_search_saves_none() -> None:
     (search,) = case.trace.searches
     case.trace = replace(case.trace, searches=(replace(search, found_at="2026-01-01"),))
     row = one(case, upper=0.3)
-    assert (row.before, row.after, row.saved.searches) == (A, C, 0)
+    assert (row.before, row.plan.action, row.saved.searches) == (A, C, 0)
 
 
 def test_a_model_that_had_nothing_to_choose_from_changes_nothing() -> None:
     """A blank chunk has no strips: whoever judges them, none is kept."""
     row = one(Case("balanced", ["   "], score=lambda text: 0.9), strip_judge="llm")
-    assert (row.documents, row.documents_kept) == ("known", 0)
+    assert (row.plan.documents, row.documents_kept) == ("known", 0)
 
 
 def test_a_run_with_settings_of_another_version_is_decided_anew_with_their_defaults() -> None:

@@ -59,14 +59,14 @@ def count(strips: dict[str, tuple[Strip, ...]]) -> int:
 def check(stored: Trace, ledger: StoredDecisions, settings: Settings, fresh: Trace) -> WhatIf:
     """Every claim of both what-ifs against a fresh run, and the two against each other."""
     found, row = redecide(stored, settings), row_of(ledger, settings)
-    assert (row.before, row.after, row.round) == (found.before, found.action, found.round)
-    assert (row.documents, row.web) == (found.documents, found.web)
-    assert found.unknown == ((row.reason,) if row.reason else row.open)
+    assert (row.before, row.plan.action, row.plan.round) == (found.before, found.action, found.round)
+    assert (row.plan.documents, row.plan.web) == (found.documents, found.web)
+    assert found.unknown == ((row.plan.reason,) if row.plan.reason else row.plan.open)
     if row.becomes == "unknown":
         assert not found.strips and found.unknown and (row.kept, row.saved) == (None, Saved())
         return found
     assert found.decision == fresh.decision
-    assert found.round == len(fresh.rounds) - 1 or row.open
+    assert found.round == len(fresh.rounds) - 1 or row.plan.open
     documents, web = part(found, stored, "internal"), part(found, stored, "external")
     if found.documents != "unknown":
         assert list(documents.items()) == list(part(fresh, fresh, "internal").items())
@@ -77,7 +77,7 @@ def check(stored: Trace, ledger: StoredDecisions, settings: Settings, fresh: Tra
         assert row.pages_kept == count(web)
     assert (found.web == "not needed") == all(
         rewrite.purpose == "library" for rewrite in fresh.rewrites
-    ) or row.web == "unknown"
+    ) or row.plan.web == "unknown"
     assert bool(found.unknown) == (row.kept is None)
     return found
 
@@ -123,9 +123,9 @@ def test_what_if_knows_what_thresholds_aggregation_and_strip_filter_would_do() -
         found.append(row_of(alone(Trace.from_events(runs[0])), settings))
     assert sum(row.becomes != "unknown" for row in found) >= 0.95 * WORLDS
     assert sum(row.kept is not None for row in found) >= 0.5 * WORLDS
-    assert sum(row.after not in (None, row.before) for row in found) >= 0.15 * WORLDS
-    assert {reason for row in found for reason in row.open} <= {NOT_SEARCHED, NOT_SCORED, PAGES_NOT_SCORED}
-    assert {row.reason for row in found} <= {None, NO_LOOP}
+    assert sum(row.plan.action not in (None, row.before) for row in found) >= 0.15 * WORLDS
+    assert {reason for row in found for reason in row.plan.open} <= {NOT_SEARCHED, NOT_SCORED, PAGES_NOT_SCORED}
+    assert {row.plan.reason for row in found} <= {None, NO_LOOP}
 
 
 class Ran(Case):

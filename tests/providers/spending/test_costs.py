@@ -5,7 +5,7 @@ import pytest
 from crag.core.runfacts import DaySpending
 from crag.core.trace import Trace
 from crag.core.types import Answer, Call, Step
-from crag.messages.providers import cost_sentence, cost_text
+from crag.messages.providers import cost_text, figures_of
 from crag.providers.prices import Price, by_step, of_day, sum_calls, sum_spent
 
 PRICES = {"small": Price(1.0, 2.0), "tavily": Price(call=0.01), "home": Price()}
@@ -72,11 +72,13 @@ def test_a_day_s_sums_cost_what_its_calls_did(model: str) -> None:
     assert of_day(day, PRICES) == sum_calls(calls, PRICES)
 
 
-# In one line
+# What a run took
 
 
-def test_a_run_s_cost_in_one_line() -> None:
+def test_a_run_s_figures_end_with_its_cost() -> None:
     trace = run(call("evaluate", 5000, 100), call("search", model="", provider="tavily", error="x"))
-    line = cost_sentence(trace, PRICES)
-    assert line == "1 model call, 1 web search, 1 failed, 5,000 tokens in, 100 out: $0.0052."
-    assert cost_sentence(run(by="extractive"), PRICES) == "No outside calls: local models cost nothing."
+    assert figures_of(trace, PRICES)[1:] == [
+        *(("1", "model call"), ("0", "web searches"), ("0", "grades"), ("1", "failed call")),
+        *(("5,000 → 100", "tokens"), ("$0.0052", "")),
+    ]
+    assert figures_of(run(by="extractive"), PRICES)[-1] == ("", "local models: no cost")
