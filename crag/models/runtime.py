@@ -56,8 +56,9 @@ def _manifest(folder: Path) -> dict[str, Any]:
 
 MAX_CHARACTERS = 16_000
 """What comes later in a text is never even cut into tokens."""
-FEW = 2_000
-"""Characters of texts that are read without the tokenizer of the whole vocabulary, in 20 ms."""
+FEW, SELDOM = 2_000, 8
+"""Characters of texts that are read without the tokenizer of the whole vocabulary, in 20 ms, and how often: a program
+that goes on makes it."""
 BATCH_TOKENS = 1024
 """Tokens in one call of a model: enough to keep the arithmetic busy, little enough to stay in the cache."""
 
@@ -133,13 +134,15 @@ class WordPieces:
         self._places = {row[: row.rindex(",")]: place for place, row in enumerate(self._rows)}
         self._longest = max(map(len, self._places))
         self._whole: Tokenizer | None = None
+        self._parts = 0
         self._lock = threading.Lock()
 
     def read(self, texts: Sequence[str], *, special: bool = True) -> list[list[int]]:
         """The pieces of each text's beginning, as their places in the vocabulary; `special`: also those that begin and
         end a text."""
         given = [readable(text) for text in texts]
-        if self._whole is None and sum(map(len, given)) <= FEW:
+        if self._whole is None and self._parts < SELDOM and sum(map(len, given)) <= FEW:
+            self._parts += 1
             tokenizer, places = self._part(given)
             read = tokenizer.encode_batch_fast(given, add_special_tokens=special)
             return [[places[id] for id in each.ids] for each in read]

@@ -13,7 +13,7 @@ from crag.engine import Engine
 _log = logging.getLogger(__name__)
 _PATIENCE = 60.0
 """Seconds that the end of the process waits at most: for what loads just then, on a busy machine."""
-_WORDS = "Something short to begin with."
+_WORDS = "Something to begin with, so long that the whole vocabulary is loaded. " * 32
 
 
 class Warmup(threading.Thread):
