@@ -18,6 +18,7 @@ from crag.ingest.grids import RuledGrid, ruled_tables
 from crag.ingest.layout import Frame, Row, frames, read_order
 from crag.ingest.margins import drop_line_numbers
 from crag.ingest.objects import NOWHERE, Box, around
+from crag.ingest.open_tables import find_open_tables
 from crag.ingest.sections import ComposedPage
 from crag.ingest.table_units import Carried
 from crag.ingest.tables import LaidTable, Piece, find_tables
@@ -122,7 +123,7 @@ def lay_out(number: int, page: PageWords, last: RuledGrid | None = None) -> tupl
     mirror_page(page)
     forms = find_forms(page)
     ruled, last = ruled_tables(page, last)
-    placed = [*forms, *ruled, *find_stacked(page)]
+    placed = [*forms, *ruled, *find_open_tables(page), *find_stacked(page)]
     grids = sorted(placed, key=lambda each: (each.box.top, each.box.left))
     return LaidPage(number, page, [(frame, read_order(frame.words)) for frame in frames(page)], grids), last
 
