@@ -15,20 +15,23 @@ from operator import itemgetter
 from statistics import median
 from typing import NamedTuple
 
-from crag.ingest.grid import GridCell, read_grid
+from crag.ingest.cells import is_value
+from crag.ingest.grid import GridCell, GridTable, read_grid
 from crag.ingest.grids import lay_table
 from crag.ingest.layout import Row, Segment, read_rows, segment_of
-from crag.ingest.objects import around
+from crag.ingest.objects import Box, around
 from crag.ingest.tables import LaidTable
 from crag.ingest.words import PageWords
 
 _MARK = re.compile(r"[•‣◦▪●○·*–—-]|[(\[]?(?:[\d.]{1,8}|[a-zA-Z]|[ivxIVX]{1,5})[.)\]]*")
 """What begins an item of a list."""
+_LEADER = re.compile(r"(?:[.…_] ?){4}")
 _MOST_SEGMENTS = 1500
 # Shares of a line's height.
 _APART = 1.6  # lines of one run are no further apart
 _GAP = 0.42  # what parts two columns is no narrower
 _LEADING = 0.2  # more white than this beyond the usual parts rows
+_OFF = 0.3  # what stands so far apart stands on two lines
 _SPACE = 0.25  # between two words
 # Points.
 _BIN = 16.0  # the width of a strip of the page
@@ -37,11 +40,15 @@ _ALIGNED = 3.0  # edges that are counted together
 _BROKEN = 0.25  # of the blocks that white parts, which may be several rows
 _ENDED = 0.5  # of the rows, whose text ends before its column does
 _LINED_UP = 0.6  # of a column's lines, that begin, end or are centred at one place
+_SEVERAL = 0.33  # of the rows of two columns, that have several lines
+_LABELLED = 0.2  # of the texts, that end in a colon: a form
+_MARKED = 0.8  # of the first column, that are marks of a list
 _FILLED = 0.4  # of a table's places, that hold text
 # How many.
 _LEAST_ROWS = 3
 _TEXT_WORDS = 4  # of a line: a column with such lines may be running text
 _MOST_CELL_WORDS, _MOST_LABEL_WORDS = 150, 30
+_MOST_NAME = 60  # characters of what may name a column
 
 Span = tuple[float, float]
 
@@ -49,8 +56,7 @@ Span = tuple[float, float]
 class _Line(NamedTuple):
     """A line of a table: its text by the first and the last column over which it stands."""
 
-    box_top: float
-    box_bottom: float
+    box: Box
     height: float
     cells: dict[int, Segment]
     ends: dict[int, int]
@@ -189,7 +195,7 @@ def _line(row: Row, gaps: Sequence[Span]) -> _Line:
         cells[first], ends[first] = segment_of(own), end
         first, own, end = column, more, column
     cells[first], ends[first] = segment_of(own), end
-    return _Line(row.box.top, row.box.bottom, row.height, cells, ends)
+    return _Line(row.box, row.height, cells, ends)
 
 
 # ---- rows ----------------------------------------------------------------------------------------------------------
@@ -197,111 +203,135 @@ def _line(row: Row, gaps: Sequence[Span]) -> _Line:
 
 def _read(lines: list[_Line]) -> LaidTable | None:
     """The table that some lines are; None where they are something else."""
-    if not _line_up(lines):
+    columns = _columns(lines)
+    segments = [segment for each in columns.values() for segment in each]
+    marks = next((at for at, each in enumerate(columns.values()) if not _are_marks(each)), len(columns))
+    if len(columns) - marks < 2 or not all(map(_line_up, columns.values())):
         return None
-    blocks = _part(lines)
+    if sum(segment.text.endswith(":") for segment in segments) > _LABELLED * len(segments):
+        return None
+    if any(_LEADER.search(" ".join(segment.text for segment in line.cells.values())) for line in lines):
+        return None
+    blocks = _part(lines, columns)
     cells = list(_grid_cells(blocks))
-    full = sum(len({cell.column for cell in cells if cell.row == number}) > 1 for number in range(len(blocks)))
-    several = [cell for cell in cells if len(cell.payload) > 1]
-    if full < max(_LEAST_ROWS, _FILLED * len(blocks)) or not several:
-        return None
     if any(len(cell.text.split()) > (_MOST_CELL_WORDS if cell.column else _MOST_LABEL_WORDS) for cell in cells):
         return None
-    columns = {cell.column for cell in cells}
-    if len(columns) < 3 and all(_MARK.fullmatch(cell.text) for cell in cells if cell.column == min(columns)):
+    table = read_grid(cells)
+    full = sum(bool(row.labels and row.cells) for row in table.rows)
+    several = {cell.row for cell in cells if len(cell.payload) > 1}
+    wide = len(columns) > 2
+    if full < _FILLED * len(blocks) or full + (wide and bool(table.header)) < _LEAST_ROWS:
         return None
-    boxes = [segment.box for line in lines for segment in line.cells.values()]
-    return lay_table(read_grid(cells), around(boxes))
+    if len(several) < (1 if wide else _SEVERAL * len(blocks)) or (wide and _are_amounts(table)):
+        return None
+    return lay_table(table, around([line.box for line in lines]))
 
 
-def _line_up(lines: Sequence[_Line]) -> bool:
-    """Whether the text of each column begins, ends or is centred at one place."""
-    columns: dict[int, list[Segment]] = {}
+def _are_amounts(table: GridTable) -> bool:
+    """Whether most values are amounts that stand on the first or the last line of their labels: their lines say it all."""
+    values = [cell for row in table.rows for _, cell in row.cells]
+    amounts = sum(is_value(cell.text) for cell in values)
+    return 2 * amounts > len(values) and not any(
+        all(abs(cell.payload[0].box.y - line.box.y) > _OFF * line.box.height for line in (label[0], label[-1]))
+        for row in table.rows
+        for label in [row.labels[0].payload if row.labels else ()]
+        for _, cell in row.cells
+        if len(label) > 1
+    ) and all(len(cell.payload) < 2 for cell in values)
+
+
+def _columns(lines: Sequence[_Line]) -> dict[int, list[Segment]]:
+    """The texts that stand in one column each, line by line."""
+    found: dict[int, list[Segment]] = {}
     for line in lines:
         for column, segment in line.cells.items():
             if line.ends[column] == column:
-                columns.setdefault(column, []).append(segment)
-    if len(columns) < 2:
-        return False
-    for segments in columns.values():
-        best = 0
-        for places in (
-            [s.box.left for s in segments], [s.box.right for s in segments], [s.box.x for s in segments],
-        ):
-            votes = Counter(round(place / _ALIGNED) for place in places)
-            best = max(best, *(votes[place] + max(votes[place - 1], votes[place + 1]) for place in votes))
-        if best < _LINED_UP * len(segments):
-            return False
-    return True
+                found.setdefault(column, []).append(segment)
+    return dict(sorted(found.items()))
 
 
-def _part(lines: Sequence[_Line]) -> list[list[_Line]]:
-    """The lines of each row; none where they are no rows."""
-    widths: dict[int, float] = {}
-    inner: list[float] = []
-    last: dict[int, Segment] = {}
-    for line in lines:
-        for column, segment in line.cells.items():
-            if line.ends[column] == column:
-                widths[column] = max(widths.get(column, 0.0), segment.box.width)
-            if column in last:
-                inner.append(segment.box.top - last[column].box.bottom)
-        last.update(line.cells)
+def _are_marks(segments: Sequence[Segment]) -> bool:
+    return sum(bool(_MARK.fullmatch(segment.text)) for segment in segments) > _MARKED * len(segments)
+
+
+def _line_up(segments: Sequence[Segment]) -> bool:
+    """Whether the text of a column begins, ends or is centred at one place."""
+    best = 0
+    for places in ([s.box.left for s in segments], [s.box.right for s in segments], [s.box.x for s in segments]):
+        votes = Counter(round(place / _ALIGNED) for place in places)
+        best = max(best, *(votes[place] + max(votes[place - 1], votes[place + 1]) for place in list(votes)))
+    return best >= _LINED_UP * len(segments)
+
+
+def _part(lines: Sequence[_Line], columns: dict[int, list[Segment]]) -> list[list[_Line]]:
+    """The lines of each row; none where they are running text."""
+    inner = [below.box.top - above.box.bottom for each in columns.values() for above, below in pairwise(each)]
     if not inner:
         return []
     usual = sorted(inner)[len(inner) // 8] + _LEADING * median(line.height for line in lines)
-    blocks: list[list[_Line]] = []
-    bottom = float("-inf")
-    for line in lines:
-        if not blocks or line.box_top - bottom > usual or line.is_over or blocks[-1][-1].is_over:
-            blocks.append([])
-        blocks[-1].append(line)
-        bottom = max(bottom, line.box_bottom)
-    several = [block for block in blocks if len(block) > 1]
-    broken = sum(_is_broken(block, widths) for block in several)
-    if broken <= _BROKEN * len(several):
-        return blocks
-    return _part_closely(lines, widths)
+    widths = {column: max(segment.box.width for segment in each) for column, each in columns.items()}
+    amounts = {c for c, each in columns.items() if 2 * sum(map(_is_amount, each)) > len(each)}
+
+    def begins(block: Sequence[_Line], line: _Line) -> bool:
+        return line.box.top - max(each.box.bottom for each in block) > usual
+
+    def begins_closely(block: Sequence[_Line], line: _Line) -> bool:
+        return not _goes_on(block, line, widths, amounts)
+
+    for starts, least in ((begins, _ENDED / 2), (begins_closely, _ENDED)):
+        blocks: list[list[_Line]] = []
+        for line in lines:
+            if not blocks or line.is_over or blocks[-1][-1].is_over or starts(blocks[-1], line):
+                blocks.append([])
+            blocks[-1].append(line)
+        several = [block for block in blocks if len(block) > 1]
+        if sum(_is_broken(block, widths, amounts) for block in several) <= _BROKEN * len(several):
+            break
+    text = [c for c, each in columns.items() if max(len(segment.words) for segment in each) >= _TEXT_WORDS]
+    for column in text:
+        ended = [
+            _ends(above, below, widths[column])
+            for one, other in pairwise(blocks)
+            if (above := _last(one, column)) and (below := _last(other[::-1], column))
+        ]
+        if sum(ended) < least * len(ended):
+            return []
+    return blocks
 
 
-def _is_broken(block: Sequence[_Line], widths: dict[int, float]) -> bool:
-    """Whether a block that white parts from others is several rows: its first column has a second text."""
+def _last(block: Sequence[_Line], column: int) -> Segment | None:
+    return next((line.cells[column] for line in reversed(block) if column in line.cells), None)
+
+
+def _is_amount(segment: Segment) -> bool:
+    return is_value(segment.text.rstrip("€$£ "))
+
+
+def _ends(above: Segment, below: Segment, width: float) -> bool:
+    """Whether a text ends above another one: the first word below would have stood behind it."""
+    return above.box.width + _SPACE * above.box.height + below.words[0].box.width < width
+
+
+def _is_broken(block: Sequence[_Line], widths: dict[int, float], amounts: set[int]) -> bool:
+    """Whether a block is several rows: its first column has a second text, or one of amounts several lines."""
     for above, below in pairwise(block):
-        if 0 in above.cells and 0 in below.cells and len(below.cells) > 1 and _ends(0, above, below, widths):
-            return True
-    return False
+        if 0 in above.cells and 0 in below.cells and len(below.cells) > 1:
+            if _ends(above.cells[0], below.cells[0], widths.get(0, 0.0)):
+                return True
+    own = [[line.cells[column] for line in block if column in line.cells] for column in amounts]
+    return any(len(each) > 1 and any(map(_is_amount, each)) for each in own)
 
 
-def _ends(column: int, above: _Line, below: _Line, widths: dict[int, float]) -> bool:
-    """Whether a column's text ends above: the first word below would have stood behind it."""
-    one, other = above.cells[column], below.cells[column]
-    more = other.words[0].box.width + _SPACE * one.box.height
-    return one.box.width + more < widths.get(column, 0.0)
-
-
-def _part_closely(lines: Sequence[_Line], widths: dict[int, float]) -> list[list[_Line]]:
-    """The lines of each row, which stand no further apart than those of one cell; none of running text."""
-    blocks: list[list[_Line]] = []
-    text = {column for line in lines for column, each in line.cells.items() if len(each.words) >= _TEXT_WORDS}
-    ended: dict[int, list[bool]] = {}
-    for line in lines:
-        if not blocks or line.is_over or blocks[-1][-1].is_over or not _goes_on(blocks[-1], line, widths):
-            if blocks:
-                for column in text & set(blocks[-1][-1].cells) & set(line.cells):
-                    ended.setdefault(column, []).append(_ends(column, blocks[-1][-1], line, widths))
-            blocks.append([])
-        blocks[-1].append(line)
-    return [] if any(sum(each) < _ENDED * len(each) for each in ended.values()) else blocks
-
-
-def _goes_on(block: Sequence[_Line], line: _Line, widths: dict[int, float]) -> bool:
+def _goes_on(block: Sequence[_Line], line: _Line, widths: dict[int, float], amounts: set[int]) -> bool:
     """Whether a line goes on with the cells of a row."""
+    above = block[-1].cells
+    if any(column in line.cells and any(column in each.cells for each in block) for column in amounts):
+        return False
     if 0 not in line.cells:
         return True
-    above = block[-1]
-    if set(line.cells) >= set(block[0].cells) or not set(line.cells) <= set(above.cells):
+    if line.cells.keys() >= block[0].cells.keys() or not line.cells.keys() <= above.keys():
         return False
-    return not any(_ends(column, above, line, widths) for column in line.cells)
+    return not any(_ends(above[column], segment, widths.get(column, 0.0)) for column, segment in line.cells.items())
 
 
 def _grid_cells(blocks: Sequence[Sequence[_Line]]) -> Iterator[GridCell]:
@@ -313,6 +343,6 @@ def _grid_cells(blocks: Sequence[Sequence[_Line]]) -> Iterator[GridCell]:
                 column=column,
                 columns=1 + max(line.ends[column] for line in block if column in line.cells) - column,
                 text=" ".join(segment.text for segment in own).replace("\u00ad", "-"),
-                bold=all(segment.words[0].bold for segment in own),
+                bold=all(segment.words[0].bold for segment in own) and sum(len(each.text) for each in own) <= _MOST_NAME,
                 payload=tuple(own),
             )
