@@ -1,22 +1,21 @@
-"""Tables without lines whose cells go on over several lines: columns by the white between them, rows by the leading.
+"""Tables without lines: columns by the white that parts them in line after line, rows by the leading of their lines.
 
-A column is what white space parts from the next one through all lines of a run. A row ends where the lines of all
-columns stand further apart than those of one cell; where they nowhere do, it begins with the first column's next text.
-What the cells say is read as a ruled table's are. Pure.
+A row ends where the lines of all columns stand further apart than those of one cell; where they nowhere do, it begins
+with the first column's next text. What the cells say is read as a ruled table's are. A line of names above one row of
+values is read column by column. Pure.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
-from operator import itemgetter
 from statistics import median
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from crag.ingest.cells import is_value
-from crag.ingest.grid import GridCell, GridTable, read_grid
+from crag.ingest.grid import GridCell, GridRow, GridTable, read_grid
 from crag.ingest.grids import lay_table
 from crag.ingest.layout import Row, Segment, read_rows, segment_of
 from crag.ingest.objects import Box, around
@@ -25,60 +24,62 @@ from crag.ingest.words import PageWords
 
 _MARK = re.compile(r"[•‣◦▪●○·*–—-]|[(\[]?(?:[\d.]{1,8}|[a-zA-Z]|[ivxIVX]{1,5})[.)\]]*")
 """What begins an item of a list."""
-_LEADER = re.compile(r"(?:[.…_] ?){4}")
-_MOST_SEGMENTS = 1500
+_LEADER = re.compile(r"(?:[._…] ?){4}")
+"""What leads from an entry to its page."""
 # Shares of a line's height.
-_APART = 1.6  # lines of one run are no further apart
+_APART = 1.6  # lines of one table are no further apart
 _GAP = 0.42  # what parts two columns is no narrower
 _LEADING = 0.2  # more white than this beyond the usual parts rows
-_OFF = 0.3  # what stands so far apart stands on two lines
 _SPACE = 0.25  # between two words
+_LARGER = 1.5  # a line that is higher than those above is a title
+_OFF = 0.3  # what stands so far apart stands on two lines
 # Points.
-_BIN = 16.0  # the width of a strip of the page
+_STRIP = 16.0  # the width of a strip of the page
 _ALIGNED = 3.0  # edges that are counted together
 # Shares.
-_BROKEN = 0.25  # of the blocks that white parts, which may be several rows
-_ENDED = 0.5  # of the rows, whose text ends before its column does
+_TIGHT = 8  # of the lines, one in so many stands closer to the one above than cells' lines do
+_BROKEN = 0.25  # of the blocks that white parts, that may be several rows
+_ENDED = 0.5  # of the rows, whose text ends before its column does; half of it where white parts them
 _LINED_UP = 0.6  # of a column's lines, that begin, end or are centred at one place
+_FILLED = 0.4  # of the rows, that have a label and a value
 _SEVERAL = 0.33  # of the rows of two columns, that have several lines
-_LABELLED = 0.2  # of the texts, that end in a colon: a form
-_MARKED = 0.8  # of the first column, that are marks of a list
-_FILLED = 0.4  # of a table's places, that hold text
+_LABELLED = 0.2  # of the texts, that end in a colon, in no form
+_MARKED = 0.8  # of a column's texts, that are marks of a list
 # How many.
+_MOST_SEGMENTS = 1500
 _LEAST_ROWS = 3
 _TEXT_WORDS = 4  # of a line: a column with such lines may be running text
 _MOST_CELL_WORDS, _MOST_LABEL_WORDS = 150, 30
-_MOST_NAME = 60  # characters of what may name a column
+_MOST_BOLD = 60  # characters of what may name a column for being bold
+_MOST_NAME_WORDS, _MOST_NAME, _MOST_CAPTION_WORDS = 8, 60, 4  # of a name with a colon, and of one without
+_MOST_BELOW, _MOST_BELOW_WORDS = 4, 6  # lines below a name, and words of each
 
-Span = tuple[float, float]
+Gap = tuple[float, float]
+_T = TypeVar("_T")
 
 
 class _Line(NamedTuple):
-    """A line of a table: its text by the first and the last column over which it stands."""
+    """A line of a table: its texts by the first column of each, and the last column of each."""
 
     box: Box
-    height: float
     cells: dict[int, Segment]
     ends: dict[int, int]
 
     @property
     def is_over(self) -> bool:
         """Whether one text stands over several columns alone."""
-        return len(self.cells) == 1 and self.ends.keys() != set(self.ends.values())
+        return len(self.cells) == 1 and self.cells.keys() != set(self.ends.values())
 
 
 def find_open_tables(page: PageWords) -> list[LaidTable]:
     """The tables without lines of a page, top to bottom. Their words are taken out of `page.words`."""
-    rows = read_rows([word for word in page.words if word.turn == 0], _MOST_SEGMENTS)
     found: list[LaidTable] = []
-    if sum(len(row.segments) > 1 for row in rows) < _LEAST_ROWS:
-        return found
     used: set[int] = set()
-    for run, gaps in _runs(rows):
-        table = _read([_line(row, gaps) for row in run]) if gaps else None
-        if table is not None:
+    for rows, gaps in _runs(read_rows([word for word in page.words if word.turn == 0], _MOST_SEGMENTS)):
+        lines = [_line(row, gaps) for row in rows]
+        if table := _read_pairs(lines) or _read(lines):
             found.append(table)
-            used.update(id(word) for row in run for segment in row.segments for word in segment.words)
+            used.update(id(word) for row in rows for segment in row.segments for word in segment.words)
     page.words = [word for word in page.words if id(word) not in used]
     return found
 
@@ -86,181 +87,179 @@ def find_open_tables(page: PageWords) -> list[LaidTable]:
 # ---- columns -------------------------------------------------------------------------------------------------------
 
 
-def _runs(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[Span]]]:
+def _runs(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[Gap]]]:
     """Lines on end that leave the same white between their columns, and this white."""
     run: list[list[Row]] = []
-    gaps: dict[Span, int] = {}  # each with the number of lines that have text on both sides of it
-    over: list[list[Row]] = []
+    gaps: dict[Gap, int] = {}  # each with the number of lines that have text on both sides of it
+    over: list[list[Row]] = []  # a line that stands over the columns alone, if the table goes on
+    named = False
     bottom = 0.0
     for unit in _units(rows):
         spans = _spans(unit)
         own = dict.fromkeys(_between(spans), len(unit))
+        names = all(map(_is_name, unit[0].segments))
         kept, lost = _keep(gaps, unit, spans)
-        near = bool(run) and unit[0].box.top - bottom < _APART * unit[0].height
+        near = bool(run) and unit[0].box.top - bottom < _APART * unit[0].box.height and not names
+        near = near and not (named and (gaps or own) and (len(run) > 1 or len(run[0]) > 1))
         bottom = max(bottom, *(row.box.bottom for row in unit))
-        if near and lost and not over and len(unit) == 1 and len(spans) == 1:
+        if near and lost and not over and len(unit) == len(spans) == 1 and unit[0].height < _LARGER * run[-1][-1].height:
             over = [unit]
-            continue
-        if near and (not lost or (kept and max(lost) < max(2, max(kept.values()) // 2))):
+        elif near and (not lost or (kept and max(lost) < max(2, max(kept.values()) // 2))):
             run, gaps, over = [*run, *over, unit], kept, []
-            continue
-        head: list[list[Row]] = []
-        if near and own and not over:  # the line above may name the columns
-            both, lost = _keep(own, run[-1], _spans(run[-1]))
-            if not lost and len(_supported(both)) > len(_supported(gaps)):
-                head, own = [run.pop()], both
-        yield [row for each in run for row in each], _supported(gaps)
-        run, gaps, over = ([*head, unit], own, []) if own else ([], {}, [])
-    yield [row for each in run for row in each], _supported(gaps)
+        else:
+            head: list[list[Row]] = []
+            if near and own and not over:  # the line above may name the columns
+                both, lost = _keep(own, run[-1], _spans(run[-1]))
+                if not lost and len(_shared(both)) > len(_shared(gaps)):
+                    head, own = [run.pop()], both
+            yield [row for each in run for row in each], _shared(gaps)
+            run, gaps, over, named = ([*head, unit] if own or names else []), own, [], names
+    yield [row for each in run for row in each], _shared(gaps)
 
 
-def _supported(gaps: dict[Span, int]) -> list[Span]:
-    return sorted(gap for gap, count in gaps.items() if count > 1)
+def _shared(gaps: dict[Gap, int]) -> list[Gap]:
+    return sorted(gap for gap, lines in gaps.items() if lines > 1)
 
 
 def _units(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """Lines that stand as close as those of one text, where all of them leave some white between columns; else one."""
-    usual = _usual_white([segment for row in rows for segment in row.segments])
-    block: list[Row] = []
-    bottom = 0.0
-    for row in [*rows, None]:
-        if row is None or (block and row.box.top - bottom > usual + _LEADING * row.height):
-            spans = _spans(block)
-            yield from [block] if len(spans) > 1 else ([each] for each in block)
-            block = []
-        if row is not None:
-            bottom = max(bottom, row.box.bottom) if block else row.box.bottom
-            block.append(row)
-
-
-def _usual_white(segments: Sequence[Segment]) -> float:
-    """How much white there usually is between a line and the one of the same text above it, in points."""
-    last: dict[int, float] = {}
-    found: list[float] = []
-    for segment in segments:
-        strips = range(int(segment.box.left / _BIN), int(segment.box.right / _BIN) + 1)
-        above = max((last[strip] for strip in strips if strip in last), default=None)
-        if above is not None:
-            found.append(segment.box.top - above)
+    """Lines as close as those of one text, where all of them leave some white between columns; else single lines."""
+    last: dict[int, float] = {}  # where text ends in each strip of the page
+    white: list[float] = []
+    for segment in (segment for row in rows for segment in row.segments):
+        strips = range(int(segment.box.left / _STRIP), int(segment.box.right / _STRIP) + 1)
+        white += [segment.box.top - max(above)] if (above := [last[strip] for strip in strips if strip in last]) else []
         last.update(dict.fromkeys(strips, segment.box.bottom))
-    return sorted(found)[len(found) // 8] if found else 0.0
+    usual = sorted(white)[len(white) // _TIGHT] if white else 0.0
+    for unit in _blocks(rows, lambda block, row: _white(block, row) > usual + _LEADING * row.height):
+        yield from [unit] if len(_spans(unit)) > 1 else ([row] for row in unit)
 
 
-def _spans(rows: Sequence[Row]) -> list[Span]:
+def _blocks(lines: Sequence[_T], begins: Callable[[list[_T], _T], bool]) -> list[list[_T]]:
+    """The lines, a new block wherever one begins."""
+    found: list[list[T]] = []
+    for line in lines:
+        if not found or begins(found[-1], line):
+            found.append([])
+        found[-1].append(line)
+    return found
+
+
+def _white(block: Sequence[Row | _Line], line: Row | _Line) -> float:
+    return line.box.top - max(each.box.bottom for each in block)
+
+
+def _spans(rows: Sequence[Row]) -> list[Gap]:
     """Where text stands, from left to right, words closer than columns joined."""
-    found: list[Span] = []
+    found: list[Gap] = []
     least = _GAP * rows[0].height
     for left, right in sorted((w.box.left, w.box.right) for row in rows for s in row.segments for w in s.words):
         if found and left - found[-1][1] < least:
-            if right > found[-1][1]:
-                found[-1] = found[-1][0], right
+            found[-1] = found[-1][0], max(right, found[-1][1])
         else:
             found.append((left, right))
     return found
 
 
-def _between(spans: Sequence[Span]) -> list[Span]:
+def _between(spans: Sequence[Gap]) -> list[Gap]:
     return [(one[1], other[0]) for one, other in pairwise(spans)]
 
 
-def _keep(gaps: dict[Span, int], unit: Sequence[Row], spans: Sequence[Span]) -> tuple[dict[Span, int], list[int]]:
-    """What a unit leaves of the gaps, and the counts of those over which it is written."""
-    kept: dict[Span, int] = {}
+def _keep(gaps: dict[Gap, int], unit: Sequence[Row], spans: Sequence[Gap]) -> tuple[dict[Gap, int], list[int]]:
+    """What some lines leave of the gaps, and the counts of those over which they are written."""
+    kept: dict[Gap, int] = {}
     lost: list[int] = []
-    for (left, right), count in gaps.items():
+    for (left, right), lines in gaps.items():
         inner = [span for span in spans if span[1] > left and span[0] < right]
         free = _between([(left, left), *inner, (right, right)])
         free = [gap for gap in free if gap[1] - gap[0] >= _GAP * unit[0].height]
-        if not free:
-            lost.append(count)
+        lost += [] if free else [lines]
         for gap in free:
-            both = spans[0][0] < gap[0] and spans[-1][1] > gap[1]
-            kept[gap] = count + both * len(unit)
+            kept[gap] = lines + len(unit) * (spans[0][0] < gap[0] and spans[-1][1] > gap[1])
     return kept, lost
 
 
-def _line(row: Row, gaps: Sequence[Span]) -> _Line:
-    """A line's text parted at the gaps; what is written over one is of both its columns."""
+def _line(row: Row, gaps: Sequence[Gap]) -> _Line:
+    """A line's texts parted at the gaps; what is written over one is of both its columns."""
     middles = [(left + right) / 2 for left, right in gaps]
     words = sorted((word for segment in row.segments for word in segment.words), key=lambda word: word.box.left)
-    placed = [(sum(middle < word.box.x for middle in middles), word) for word in words]
-    groups = [(column, [word for _, word in each]) for column, each in groupby(placed, key=itemgetter(0))]
-    cells: dict[int, Segment] = {}
-    ends: dict[int, int] = {}
-    first, own, end = groups[0][0], groups[0][1], groups[0][0]
-    for column, more in groups[1:]:
-        if more[0].box.left - own[-1].box.right < _GAP * row.height:
-            own, end = [*own, *more], column
-            continue
-        cells[first], ends[first] = segment_of(own), end
-        first, own, end = column, more, column
-    cells[first], ends[first] = segment_of(own), end
-    return _Line(row.box, row.height, cells, ends)
+    line = _Line(row.box, {}, {})
+    first = last = -1
+    for column, each in groupby(words, key=lambda word: sum(middle < word.box.x for middle in middles)):
+        own = list(each)
+        if last >= 0 and own[0].box.left - line.cells[first].words[-1].box.right < _GAP * row.height:
+            own = [*line.cells[first].words, *own]
+        else:
+            first = column
+        last = line.ends[first] = column
+        line.cells[first] = segment_of(own)
+    return line
 
 
 # ---- rows ----------------------------------------------------------------------------------------------------------
 
 
-def _read(lines: list[_Line]) -> LaidTable | None:
+def _read(lines: Sequence[_Line]) -> LaidTable | None:
     """The table that some lines are; None where they are something else."""
-    columns = _columns(lines)
-    segments = [segment for each in columns.values() for segment in each]
-    marks = next((at for at, each in enumerate(columns.values()) if not _are_marks(each)), len(columns))
+    numbers = sorted({column for line in lines for column in line.cells})
+    columns = {column: [line.cells[column] for line in lines if line.ends.get(column) == column] for column in numbers}
+    columns = {column: each for column, each in columns.items() if each}
+    marks = next((at for at, each in enumerate(columns.values()) if not _share(each, _is_mark) > _MARKED), len(columns))
     if len(columns) - marks < 2 or not all(map(_line_up, columns.values())):
         return None
-    if sum(segment.text.endswith(":") for segment in segments) > _LABELLED * len(segments):
+    if _share([cell for each in columns.values() for cell in each], lambda cell: cell.text.endswith(":")) > _LABELLED:
         return None
-    if any(_LEADER.search(" ".join(segment.text for segment in line.cells.values())) for line in lines):
+    if any(_LEADER.search(" ".join(cell.text for cell in line.cells.values())) for line in lines):
         return None
-    blocks = _part(lines, columns)
-    cells = list(_grid_cells(blocks))
+    cells = list(_grid_cells(_part(lines, columns)))
     if any(len(cell.text.split()) > (_MOST_CELL_WORDS if cell.column else _MOST_LABEL_WORDS) for cell in cells):
         return None
-    table = read_grid(cells)
+    table, wide = read_grid(cells), len(columns) > 2
+    rows, several = {cell.row for cell in cells}, {cell.row for cell in cells if len(cell.payload) > 1}
     full = sum(bool(row.labels and row.cells) for row in table.rows)
-    several = {cell.row for cell in cells if len(cell.payload) > 1}
-    wide = len(columns) > 2
-    if full < _FILLED * len(blocks) or full + (wide and bool(table.header)) < _LEAST_ROWS:
+    if full < _FILLED * len(rows) or full + (wide and bool(table.header)) < _LEAST_ROWS:
         return None
-    if len(several) < (1 if wide else _SEVERAL * len(blocks)) or (wide and _are_amounts(table)):
+    if len(several) < (1 if wide else _SEVERAL * len(rows)) or (wide and _is_read_by_line(table)):
         return None
     return lay_table(table, around([line.box for line in lines]))
 
 
-def _are_amounts(table: GridTable) -> bool:
-    """Whether most values are amounts that stand on the first or the last line of their labels: their lines say it all."""
-    values = [cell for row in table.rows for _, cell in row.cells]
-    amounts = sum(is_value(cell.text) for cell in values)
-    return 2 * amounts > len(values) and not any(
-        all(abs(cell.payload[0].box.y - line.box.y) > _OFF * line.box.height for line in (label[0], label[-1]))
-        for row in table.rows
-        for label in [row.labels[0].payload if row.labels else ()]
-        for _, cell in row.cells
-        if len(label) > 1
-    ) and all(len(cell.payload) < 2 for cell in values)
+def _share(items: Sequence[_T], test: Callable[[_T], bool]) -> float:
+    return sum(map(test, items)) / max(1, len(items))
 
 
-def _columns(lines: Sequence[_Line]) -> dict[int, list[Segment]]:
-    """The texts that stand in one column each, line by line."""
-    found: dict[int, list[Segment]] = {}
-    for line in lines:
-        for column, segment in line.cells.items():
-            if line.ends[column] == column:
-                found.setdefault(column, []).append(segment)
-    return dict(sorted(found.items()))
+def _is_mark(cell: Segment) -> bool:
+    return bool(_MARK.fullmatch(cell.text))
 
 
-def _are_marks(segments: Sequence[Segment]) -> bool:
-    return sum(bool(_MARK.fullmatch(segment.text)) for segment in segments) > _MARKED * len(segments)
+def _is_amount(cell: Segment) -> bool:
+    return is_value(cell.text.rstrip("€$£ "))
 
 
-def _line_up(segments: Sequence[Segment]) -> bool:
-    """Whether the text of a column begins, ends or is centred at one place."""
+def _line_up(cells: Sequence[Segment]) -> bool:
+    """Whether the texts of a column begin, end or are centred at one place."""
     best = 0
-    for places in ([s.box.left for s in segments], [s.box.right for s in segments], [s.box.x for s in segments]):
+    for places in ([c.box.left for c in cells], [c.box.right for c in cells], [c.box.x for c in cells]):
         votes = Counter(round(place / _ALIGNED) for place in places)
         best = max(best, *(votes[place] + max(votes[place - 1], votes[place + 1]) for place in list(votes)))
-    return best >= _LINED_UP * len(segments)
+    return best >= _LINED_UP * len(cells)
+
+
+def _is_read_by_line(table: GridTable) -> bool:
+    """Whether most values are amounts that stand on the first or the last line of their labels."""
+    values = [cell for row in table.rows for _, cell in row.cells]
+    if any(len(cell.payload) > 1 for cell in values) or _share(values, lambda cell: is_value(cell.text)) <= 0.5:
+        return False
+    between = [
+        cell
+        for row in table.rows
+        for _, cell in row.cells
+        if row.labels and all(_is_off(cell.payload[0].box, row.labels[0].payload[at].box) for at in (0, -1))
+    ]
+    return not between
+
+
+def _is_off(one: Box, other: Box) -> bool:
+    return abs(one.y - other.y) > _OFF * other.height
 
 
 def _part(lines: Sequence[_Line], columns: dict[int, list[Segment]]) -> list[list[_Line]]:
@@ -268,81 +267,100 @@ def _part(lines: Sequence[_Line], columns: dict[int, list[Segment]]) -> list[lis
     inner = [below.box.top - above.box.bottom for each in columns.values() for above, below in pairwise(each)]
     if not inner:
         return []
-    usual = sorted(inner)[len(inner) // 8] + _LEADING * median(line.height for line in lines)
-    widths = {column: max(segment.box.width for segment in each) for column, each in columns.items()}
-    amounts = {c for c, each in columns.items() if 2 * sum(map(_is_amount, each)) > len(each)}
+    usual = sorted(inner)[len(inner) // _TIGHT] + _LEADING * median(line.box.height for line in lines)
+    widths = {column: max(cell.box.width for cell in each) for column, each in columns.items()}
+    amounts = {column for column, each in columns.items() if _share(each, _is_amount) > 0.5}
 
-    def begins(block: Sequence[_Line], line: _Line) -> bool:
-        return line.box.top - max(each.box.bottom for each in block) > usual
+    def ends(column: int, above: _Line, below: _Line) -> bool:
+        """Whether a text ends above another one of its column: the first word below would have stood behind it."""
+        if column not in above.cells or column not in below.cells:
+            return False
+        one, word = above.cells[column].box, below.cells[column].words[0].box
+        return one.width + _SPACE * one.height + word.width < widths.get(column, 0.0)
 
-    def begins_closely(block: Sequence[_Line], line: _Line) -> bool:
-        return not _goes_on(block, line, widths, amounts)
+    def begins(block: list[_Line], line: _Line) -> bool:
+        return line.is_over or block[-1].is_over or _white(block, line) > usual
 
-    for starts, least in ((begins, _ENDED / 2), (begins_closely, _ENDED)):
-        blocks: list[list[_Line]] = []
-        for line in lines:
-            if not blocks or line.is_over or blocks[-1][-1].is_over or starts(blocks[-1], line):
-                blocks.append([])
-            blocks[-1].append(line)
-        several = [block for block in blocks if len(block) > 1]
-        if sum(_is_broken(block, widths, amounts) for block in several) <= _BROKEN * len(several):
-            break
-    text = [c for c, each in columns.items() if max(len(segment.words) for segment in each) >= _TEXT_WORDS]
-    for column in text:
-        ended = [
-            _ends(above, below, widths[column])
-            for one, other in pairwise(blocks)
-            if (above := _last(one, column)) and (below := _last(other[::-1], column))
+    def begins_closely(block: list[_Line], line: _Line) -> bool:
+        own, first, above = line.cells.keys(), block[0].cells.keys(), block[-1].cells.keys()
+        if line.is_over or block[-1].is_over or own & amounts & {column for each in block for column in each.cells}:
+            return True
+        return 0 in own and (own >= first or not own <= above or any(ends(column, block[-1], line) for column in own))
+
+    def is_broken(block: list[_Line]) -> bool:
+        """Whether a block is several rows: its first column has a second text, or one of amounts several lines."""
+        if any(len(below.cells) > 1 and ends(0, above, below) for above, below in pairwise(block)):
+            return True
+        own = [[line.cells[column] for line in block if column in line.cells] for column in amounts]
+        return any(len(each) > 1 and any(map(_is_amount, each)) for each in own)
+
+    rows, least = _blocks(lines, begins), _ENDED / 2
+    if _share([row for row in rows if len(row) > 1], is_broken) > _BROKEN:
+        rows, least = _blocks(lines, begins_closely), _ENDED
+    for column, each in columns.items():
+        parted = [
+            ends(column, above[-1], below[0])
+            for one, other in pairwise(rows)
+            if (above := [line for line in one if column in line.cells])
+            and (below := [line for line in other if column in line.cells])
         ]
-        if sum(ended) < least * len(ended):
+        if max(len(cell.words) for cell in each) >= _TEXT_WORDS and sum(parted) < least * len(parted):
             return []
-    return blocks
+    return rows
 
 
-def _last(block: Sequence[_Line], column: int) -> Segment | None:
-    return next((line.cells[column] for line in reversed(block) if column in line.cells), None)
+def _grid_cells(rows: Sequence[Sequence[_Line]]) -> Iterator[GridCell]:
+    for number, row in enumerate(rows):
+        for column in sorted({column for line in row for column in line.cells}):
+            lines = [line for line in row if column in line.cells]
+            yield _grid_cell(number, column, [line.cells[column] for line in lines], max(line.ends[column] for line in lines))
 
 
-def _is_amount(segment: Segment) -> bool:
-    return is_value(segment.text.rstrip("€$£ "))
+def _grid_cell(row: int, column: int, own: Sequence[Segment], last: int) -> GridCell:
+    text = " ".join(segment.text for segment in own).replace("\u00ad", "-")
+    return GridCell(
+        row=row,
+        column=column,
+        columns=1 + last - column,
+        text=text,
+        bold=len(text) <= _MOST_BOLD and all(segment.words[0].bold for segment in own),
+        payload=tuple(own),
+    )
 
 
-def _ends(above: Segment, below: Segment, width: float) -> bool:
-    """Whether a text ends above another one: the first word below would have stood behind it."""
-    return above.box.width + _SPACE * above.box.height + below.words[0].box.width < width
+# ---- names above one row of values ---------------------------------------------------------------------------------
 
 
-def _is_broken(block: Sequence[_Line], widths: dict[int, float], amounts: set[int]) -> bool:
-    """Whether a block is several rows: its first column has a second text, or one of amounts several lines."""
-    for above, below in pairwise(block):
-        if 0 in above.cells and 0 in below.cells and len(below.cells) > 1:
-            if _ends(above.cells[0], below.cells[0], widths.get(0, 0.0)):
-                return True
-    own = [[line.cells[column] for line in block if column in line.cells] for column in amounts]
-    return any(len(each) > 1 and any(map(_is_amount, each)) for each in own)
+def _is_name(segment: Segment) -> bool:
+    """Whether a text is a short name with a colon."""
+    text = segment.text
+    return text.endswith(":") and len(text) <= _MOST_NAME and len(segment.words) <= _MOST_NAME_WORDS
 
 
-def _goes_on(block: Sequence[_Line], line: _Line, widths: dict[int, float], amounts: set[int]) -> bool:
-    """Whether a line goes on with the cells of a row."""
-    above = block[-1].cells
-    if any(column in line.cells and any(column in each.cells for each in block) for column in amounts):
-        return False
-    if 0 not in line.cells:
-        return True
-    if line.cells.keys() >= block[0].cells.keys() or not line.cells.keys() <= above.keys():
-        return False
-    return not any(_ends(above[column], segment, widths.get(column, 0.0)) for column, segment in line.cells.items())
+def _read_pairs(lines: Sequence[_Line]) -> LaidTable | None:
+    """A line of names above one row of values, a pair a row; None where they are something else.
+
+    Names without a colon have values of one line, half of them with figures, as one name alone has.
+    """
+    names = lines[0].cells if lines else {}
+    below = [[line.cells[column] for line in lines[1:] if column in line.cells] for column in names]
+    colons = all(map(_is_name, names.values()))
+    if not all(below) or any(not line.cells.keys() <= names.keys() for line in lines) or len(lines) > 1 + _MOST_BELOW:
+        return None
+    if any(len(segment.words) > _MOST_BELOW_WORDS for each in below for segment in each):
+        return None
+    if not colons or len(names) < 2:
+        figures = [sum(map(str.isdigit, each[0].text)) > 1 for each in below]
+        if len(lines) > 2 or len(names) + colons < 2 or _share(figures, bool) < 0.5 or not all(map(_is_caption, names.values())):
+            return None
+    rows = [
+        GridRow(number=at, labels=(_grid_cell(at, 0, [name], 0),), cells=((1, _grid_cell(at, 1, own, 1)),))
+        for at, (name, own) in enumerate(zip(names.values(), below, strict=True))
+    ]
+    return lay_table(GridTable(rows=tuple(rows)), around([line.box for line in lines]))
 
 
-def _grid_cells(blocks: Sequence[Sequence[_Line]]) -> Iterator[GridCell]:
-    for number, block in enumerate(blocks):
-        for column in sorted({column for line in block for column in line.cells}):
-            own = [line.cells[column] for line in block if column in line.cells]
-            yield GridCell(
-                row=number,
-                column=column,
-                columns=1 + max(line.ends[column] for line in block if column in line.cells) - column,
-                text=" ".join(segment.text for segment in own).replace("\u00ad", "-"),
-                bold=all(segment.words[0].bold for segment in own) and sum(len(each.text) for each in own) <= _MOST_NAME,
-                payload=tuple(own),
-            )
+def _is_caption(segment: Segment) -> bool:
+    text = segment.text
+    short = 1 < len(text) and len(segment.words) <= _MOST_CAPTION_WORDS
+    return short and text[0].isupper() and text[-1] not in ",;" and not any(map(str.isdigit, text))

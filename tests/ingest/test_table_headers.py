@@ -86,7 +86,7 @@ def test_a_label_and_the_words_beside_it_go_on_together() -> None:
     content += line(134, 694, "of barrels", 10) + _cells(694, "10", "11", at=(420, 500))
     content += line(60, 682, "Rope", 10) + line(130, 682, "Rigging", 10) + _cells(682, "12", "13", at=(420, 500))
     (page,) = _pages(content)
-    assert "Tar Seams of boats and, less often, of barrels: 2021 10; 2020 11" in _rows(page)
+    assert "Tar: Use Seams of boats and, less often, of barrels; 2021 10; 2020 11" in _rows(page)
 
 
 def test_labels_beside_figures_are_no_column_of_prose() -> None:
