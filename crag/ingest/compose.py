@@ -13,7 +13,7 @@ from crag.core.tables import Cell, Table, place_sections
 from crag.core.tables import Row as TableRow
 from crag.ingest.cells import Rules
 from crag.ingest.direction import mirror_page
-from crag.ingest.forms import find_forms, form_subject
+from crag.ingest.forms import find_forms, find_stacked, form_subject
 from crag.ingest.grids import RuledGrid, ruled_tables
 from crag.ingest.layout import Frame, Row, frames, read_order
 from crag.ingest.margins import drop_line_numbers
@@ -123,7 +123,7 @@ def lay_out(number: int, page: PageWords, last: RuledGrid | None = None) -> tupl
     mirror_page(page)
     forms = find_forms(page)
     ruled, last = ruled_tables(page, last)
-    placed = [*forms, *ruled, *find_open_tables(page)]
+    placed = [*forms, *ruled, *find_stacked(page), *find_open_tables(page)]
     grids = sorted(placed, key=lambda each: (each.box.top, each.box.left))
     return LaidPage(number, page, [(frame, read_order(frame.words)) for frame in frames(page)], grids), last
 

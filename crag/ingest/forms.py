@@ -1,4 +1,5 @@
-"""Forms: labels that end in a colon, each with its value beside it, two or three pairs on a line.
+"""Forms: labels that end in a colon, each with its value beside it, two or three pairs on a line; or a line of labels
+above a line of their values.
 
 A form's lines are no sentences and its columns no columns: "Age:" is followed by what stands right of it, and a long
 value goes on below itself. Each pair becomes one row of a table without a header.
@@ -9,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from crag.core.tables import BESIDE
 from crag.ingest.cells import is_value
@@ -23,6 +24,7 @@ _BIN = 3.0  # edges that are counted together
 _ALIGNED = 4.0  # edges closer than this stand above one another
 # Shares of a line's height.
 _WRAPPED = 1.35  # a line whose top is so close below the one before may go on what stands above it
+_UNDER = 2.0  # a value below its label is no further below
 _NEXT = 3.0  # the next line of a form is no further below
 # How many.
 _LEAST_PAIRS, _LEAST_LINES = 4, 3
@@ -30,6 +32,8 @@ _ROWS_BACK = 4  # lines that a value may go on below
 _LEAST_LABELS = 3  # above one another
 _MOST_LABEL_WORDS, _MOST_LABEL = 8, 60
 _MOST_SEGMENTS = 1500
+_MOST_CAPTION_WORDS, _MOST_BELOW_WORDS = 4, 6  # of a label without a colon, and of a value below its label
+_MOST_BELOW = 4  # lines of a value below its label
 _SAID = 2  # values that say what a document is about
 _LEAST_SAID, _MOST_SAID = 2, 40  # characters of each
 _BEFORE_COLON = (")", ".", "?", "%")
@@ -59,11 +63,75 @@ def find_forms(page: PageWords) -> list[LaidTable]:
     if not edges:
         return []
     runs = _runs([_part(row, edges) for row in rows], edges)
-    tables = [_as_table(pairs) for run in runs if _is_form(pairs := _read_pairs(run, edges), run)]
+    return _take(page, [_as_table(pairs) for run in runs if _is_form(pairs := _read_pairs(run, edges), run)])
+
+
+def find_stacked(page: PageWords) -> list[LaidTable]:
+    """Lines of labels with their values below, top to bottom. Their words are taken out of `page.words`."""
+    rows = read_rows([word for word in page.words if word.turn == 0], _MOST_SEGMENTS)
+    found: list[LaidTable] = []
+    used: set[int] = set()
+    for place, row in enumerate(rows):
+        if not used.intersection(map(id, row.segments)) and (pairs := _stacked_pairs(rows, place)):
+            found.append(replace(_as_table(pairs), form=False))
+            used.update(id(segment) for pair in pairs for segment in pair.value)
+    return _take(page, found)
+
+
+def _take(page: PageWords, tables: list[LaidTable]) -> list[LaidTable]:
+    """The tables. Their words are taken out of the page."""
     pieces = [piece for table in tables for line in table.lines for piece in line]
     used = {id(word) for piece in pieces if piece.segment for word in piece.segment.words}
     page.words = [word for word in page.words if id(word) not in used]
     return tables
+
+
+def _stacked_pairs(rows: Sequence[Row], place: int) -> list[_Pair]:
+    """The labels of a line of nothing else, each with what stands below it; none unless all have a value.
+
+    Names without a colon, and a label alone, have values of one line, half of them with figures: what stands below
+    "Contents:" is a list. They are no header: a table has more lines.
+    """
+    row, below = rows[place], rows[place + 1 : place + 1 + 2 * _MOST_BELOW]
+    pairs = [_Pair([label], _column_below(label, row, below)) for label in row.segments]
+    values = [segment for pair in pairs for segment in pair.value]
+    colons = all(map(_is_label, row.segments))
+    if not all(pair.value for pair in pairs) or any(len(each.words) > _MOST_BELOW_WORDS for each in values):
+        return []
+    if colons and len(pairs) > 1:
+        return pairs
+    several = sum(len(pair.value) > 1 for pair in pairs)
+    figures = sum(sum(map(str.isdigit, pair.value[0].text)) > 1 for pair in pairs)
+    if several > (len(pairs) > 1) or 2 * figures < len(pairs) or len(pairs) + colons < 2:
+        return []
+    if len(pairs) < len(below[0].segments) or not all(map(_is_caption, row.segments)):
+        return []
+    for pair in pairs:
+        pair.label = [pair.label[0]._replace(text=pair.label[0].text.rstrip(":") + ":")]
+    return pairs
+
+
+def _column_below(label: Segment, row: Row, below: Sequence[Row]) -> list[Segment]:
+    """The segments below a label, line by line, up to another label or a gap."""
+    found: list[Segment] = []
+    last = row
+    for each in below:
+        if not _is_below(each, last, _UNDER) or len(found) > _MOST_BELOW:
+            break
+        under = [segment for segment in each.segments if segment.box.shared(label.box) > 0]
+        if under and (_is_label(under[0]) or sum(under[0].box.shared(one.box) > 0 for one in row.segments) > 1):
+            break
+        if under:
+            found.append(under[0])
+            last = each
+    return found
+
+
+def _is_caption(segment: Segment) -> bool:
+    """Whether a text is a short capitalised name."""
+    text = segment.text
+    short = len(text) > 1 and len(segment.words) <= _MOST_CAPTION_WORDS
+    return short and text[0].isupper() and text[-1] not in ",;" and not any(map(str.isdigit, text))
 
 
 def form_subject(tables: Sequence[LaidTable], top: float) -> str:

@@ -1,8 +1,7 @@
 """Tables without lines: columns by the white that parts them in line after line, rows by the leading of their lines.
 
 A row ends where the lines of all columns stand further apart than those of one cell; where they nowhere do, it begins
-with the first column's next text. What the cells say is read as a ruled table's are. A line of names above one row of
-values is read column by column. Pure.
+with the first column's next text. What the cells say is read as a ruled table's are. Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from statistics import median
 from typing import NamedTuple, TypeVar
 
 from crag.ingest.cells import is_value
-from crag.ingest.grid import GridCell, GridRow, GridTable, read_grid
+from crag.ingest.grid import GridCell, GridTable, read_grid
 from crag.ingest.grids import lay_table
 from crag.ingest.layout import Row, Segment, read_rows, segment_of
 from crag.ingest.objects import Box, around
@@ -31,7 +30,7 @@ _APART = 1.6  # lines of one table are no further apart
 _GAP = 0.42  # what parts two columns is no narrower
 _LEADING = 0.2  # more white than this beyond the usual parts rows
 _SPACE = 0.25  # between two words
-_LARGER = 1.5  # a line that is higher than those above is a title
+_LARGER = 1.5  # a line so much higher, or lower, is of something else
 _OFF = 0.3  # what stands so far apart stands on two lines
 # Points.
 _STRIP = 16.0  # the width of a strip of the page
@@ -51,8 +50,6 @@ _LEAST_ROWS = 3
 _TEXT_WORDS = 4  # of a line: a column with such lines may be running text
 _MOST_CELL_WORDS, _MOST_LABEL_WORDS = 150, 30
 _MOST_BOLD = 60  # characters of what may name a column for being bold
-_MOST_NAME_WORDS, _MOST_NAME, _MOST_CAPTION_WORDS = 8, 60, 4  # of a name with a colon, and of one without
-_MOST_BELOW, _MOST_BELOW_WORDS = 4, 6  # lines below a name, and words of each
 
 Gap = tuple[float, float]
 _T = TypeVar("_T")
@@ -77,7 +74,7 @@ def find_open_tables(page: PageWords) -> list[LaidTable]:
     used: set[int] = set()
     for rows, gaps in _runs(read_rows([word for word in page.words if word.turn == 0], _MOST_SEGMENTS)):
         lines = [_line(row, gaps) for row in rows]
-        if table := _read_pairs(lines) or _read(lines):
+        if table := _read(lines):
             found.append(table)
             used.update(id(word) for row in rows for segment in row.segments for word in segment.words)
     page.words = [word for word in page.words if id(word) not in used]
@@ -92,17 +89,14 @@ def _runs(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[Gap]]]:
     run: list[list[Row]] = []
     gaps: dict[Gap, int] = {}  # each with the number of lines that have text on both sides of it
     over: list[list[Row]] = []  # a line that stands over the columns alone, if the table goes on
-    named = False
     bottom = 0.0
     for unit in _units(rows):
         spans = _spans(unit)
         own = dict.fromkeys(_between(spans), len(unit))
-        names = all(map(_is_name, unit[0].segments))
         kept, lost = _keep(gaps, unit, spans)
-        near = bool(run) and unit[0].box.top - bottom < _APART * unit[0].box.height and not names
-        near = near and not (named and (gaps or own) and (len(run) > 1 or len(run[0]) > 1))
+        near = bool(run) and _goes_on(run[-1][-1], unit[0], bottom)
         bottom = max(bottom, *(row.box.bottom for row in unit))
-        if near and lost and not over and len(unit) == len(spans) == 1 and unit[0].height < _LARGER * run[-1][-1].height:
+        if near and lost and not over and len(unit) == len(spans) == 1:
             over = [unit]
         elif near and (not lost or (kept and max(lost) < max(2, max(kept.values()) // 2))):
             run, gaps, over = [*run, *over, unit], kept, []
@@ -113,8 +107,14 @@ def _runs(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[Gap]]]:
                 if not lost and len(_shared(both)) > len(_shared(gaps)):
                     head, own = [run.pop()], both
             yield [row for each in run for row in each], _shared(gaps)
-            run, gaps, over, named = ([*head, unit] if own or names else []), own, [], names
+            run, gaps, over = ([*head, unit] if own else []), own, []
     yield [row for each in run for row in each], _shared(gaps)
+
+
+def _goes_on(last: Row, row: Row, bottom: float) -> bool:
+    """Whether a line is close enough to the ones before, and of their size."""
+    small, large = sorted((last.height, row.height))
+    return row.box.top - bottom < _APART * row.height and large < _LARGER * small
 
 
 def _shared(gaps: dict[Gap, int]) -> list[Gap]:
@@ -313,54 +313,13 @@ def _grid_cells(rows: Sequence[Sequence[_Line]]) -> Iterator[GridCell]:
     for number, row in enumerate(rows):
         for column in sorted({column for line in row for column in line.cells}):
             lines = [line for line in row if column in line.cells]
-            yield _grid_cell(number, column, [line.cells[column] for line in lines], max(line.ends[column] for line in lines))
-
-
-def _grid_cell(row: int, column: int, own: Sequence[Segment], last: int) -> GridCell:
-    text = " ".join(segment.text for segment in own).replace("\u00ad", "-")
-    return GridCell(
-        row=row,
-        column=column,
-        columns=1 + last - column,
-        text=text,
-        bold=len(text) <= _MOST_BOLD and all(segment.words[0].bold for segment in own),
-        payload=tuple(own),
-    )
-
-
-# ---- names above one row of values ---------------------------------------------------------------------------------
-
-
-def _is_name(segment: Segment) -> bool:
-    """Whether a text is a short name with a colon."""
-    text = segment.text
-    return text.endswith(":") and len(text) <= _MOST_NAME and len(segment.words) <= _MOST_NAME_WORDS
-
-
-def _read_pairs(lines: Sequence[_Line]) -> LaidTable | None:
-    """A line of names above one row of values, a pair a row; None where they are something else.
-
-    Names without a colon have values of one line, half of them with figures, as one name alone has.
-    """
-    names = lines[0].cells if lines else {}
-    below = [[line.cells[column] for line in lines[1:] if column in line.cells] for column in names]
-    colons = all(map(_is_name, names.values()))
-    if not all(below) or any(not line.cells.keys() <= names.keys() for line in lines) or len(lines) > 1 + _MOST_BELOW:
-        return None
-    if any(len(segment.words) > _MOST_BELOW_WORDS for each in below for segment in each):
-        return None
-    if not colons or len(names) < 2:
-        figures = [sum(map(str.isdigit, each[0].text)) > 1 for each in below]
-        if len(lines) > 2 or len(names) + colons < 2 or _share(figures, bool) < 0.5 or not all(map(_is_caption, names.values())):
-            return None
-    rows = [
-        GridRow(number=at, labels=(_grid_cell(at, 0, [name], 0),), cells=((1, _grid_cell(at, 1, own, 1)),))
-        for at, (name, own) in enumerate(zip(names.values(), below, strict=True))
-    ]
-    return lay_table(GridTable(rows=tuple(rows)), around([line.box for line in lines]))
-
-
-def _is_caption(segment: Segment) -> bool:
-    text = segment.text
-    short = 1 < len(text) and len(segment.words) <= _MOST_CAPTION_WORDS
-    return short and text[0].isupper() and text[-1] not in ",;" and not any(map(str.isdigit, text))
+            own = tuple(line.cells[column] for line in lines)
+            text = " ".join(segment.text for segment in own).replace("\u00ad", "-")
+            yield GridCell(
+                row=number,
+                column=column,
+                columns=1 + max(line.ends[column] for line in lines) - column,
+                text=text,
+                bold=len(text) <= _MOST_BOLD and all(segment.words[0].bold for segment in own),
+                payload=own,
+            )
