@@ -21,7 +21,7 @@ from crag.ingest.objects import Box, around
 from crag.ingest.tables import LaidTable
 from crag.ingest.words import PageWords
 
-_MARK = re.compile(r"[•‣◦▪●○·*–—-]|[(\[]?(?:[\d.]{1,8}|[a-zA-Z]|[ivxIVX]{1,5})[.)\]]*")
+_BULLET, _MARK = re.compile("[•‣◦▪●○·*–—-]{1,2}"), re.compile(r"[(\[]?(?:[\d.]{1,8}|[a-zA-Z]|[ivxIVX]{1,5})[.)\]]*")
 """What begins an item of a list."""
 _LEADER = re.compile(r"(?:[._…] ?){4}")
 """What leads from an entry to its page."""
@@ -33,6 +33,7 @@ _SPACE = 0.25  # between two words
 _LARGER = 1.5  # a line so much higher, or lower, is of something else
 _OFF = 0.3  # what stands so far apart stands on two lines
 # Points.
+_LEAST_GAP = 4.0
 _STRIP = 16.0  # the width of a strip of the page
 _ALIGNED = 3.0  # edges that are counted together
 # Shares.
@@ -43,7 +44,8 @@ _LINED_UP = 0.6  # of a column's lines, that begin, end or are centred at one pl
 _FILLED = 0.4  # of the rows, that have a label and a value
 _SEVERAL = 0.33  # of the rows of two columns, that have several lines
 _LABELLED = 0.2  # of the texts, that end in a colon, in no form
-_MARKED = 0.8  # of a column's texts, that are marks of a list
+_AMOUNTS = 0.4  # of the words beside the labels, that are amounts, in a table that is read line by line
+_MARKED = 0.6  # of a column's texts, that are marks of a list
 # How many.
 _MOST_SEGMENTS = 1500
 _LEAST_ROWS = 3
@@ -118,7 +120,7 @@ def _goes_on(last: Row, row: Row, bottom: float) -> bool:
 
 
 def _shared(gaps: dict[Gap, int]) -> list[Gap]:
-    return sorted(gap for gap, lines in gaps.items() if lines > 1)
+    return sorted(gap for gap, lines in gaps.items() if lines > 2)
 
 
 def _units(rows: Sequence[Row]) -> Iterator[list[Row]]:
@@ -151,13 +153,17 @@ def _white(block: Sequence[Row | _Line], line: Row | _Line) -> float:
 def _spans(rows: Sequence[Row]) -> list[Gap]:
     """Where text stands, from left to right, words closer than columns joined."""
     found: list[Gap] = []
-    least = _GAP * rows[0].height
+    least = _least(rows[0])
     for left, right in sorted((w.box.left, w.box.right) for row in rows for s in row.segments for w in s.words):
         if found and left - found[-1][1] < least:
             found[-1] = found[-1][0], max(right, found[-1][1])
         else:
             found.append((left, right))
     return found
+
+
+def _least(row: Row) -> float:
+    return max(_LEAST_GAP, _GAP * row.height)
 
 
 def _between(spans: Sequence[Gap]) -> list[Gap]:
@@ -171,7 +177,7 @@ def _keep(gaps: dict[Gap, int], unit: Sequence[Row], spans: Sequence[Gap]) -> tu
     for (left, right), lines in gaps.items():
         inner = [span for span in spans if span[1] > left and span[0] < right]
         free = _between([(left, left), *inner, (right, right)])
-        free = [gap for gap in free if gap[1] - gap[0] >= _GAP * unit[0].height]
+        free = [gap for gap in free if gap[1] - gap[0] >= _least(unit[0])]
         lost += [] if free else [lines]
         for gap in free:
             kept[gap] = lines + len(unit) * (spans[0][0] < gap[0] and spans[-1][1] > gap[1])
@@ -186,7 +192,7 @@ def _line(row: Row, gaps: Sequence[Gap]) -> _Line:
     first = last = -1
     for column, each in groupby(words, key=lambda word: sum(middle < word.box.x for middle in middles)):
         own = list(each)
-        if last >= 0 and own[0].box.left - line.cells[first].words[-1].box.right < _GAP * row.height:
+        if last >= 0 and own[0].box.left - line.cells[first].words[-1].box.right < _least(row):
             own = [*line.cells[first].words, *own]
         else:
             first = column
@@ -218,7 +224,7 @@ def _read(lines: Sequence[_Line]) -> LaidTable | None:
     full = sum(bool(row.labels and row.cells) for row in table.rows)
     if full < _FILLED * len(rows) or full + (wide and bool(table.header)) < _LEAST_ROWS:
         return None
-    if len(several) < (1 if wide else _SEVERAL * len(rows)) or (wide and _is_read_by_line(table)):
+    if len(several) < (1 if wide else _SEVERAL * len(rows)) or _is_read_by_line(table, wide=wide):
         return None
     return lay_table(table, around([line.box for line in lines]))
 
@@ -228,7 +234,7 @@ def _share(items: Sequence[_T], test: Callable[[_T], bool]) -> float:
 
 
 def _is_mark(cell: Segment) -> bool:
-    return bool(_MARK.fullmatch(cell.text))
+    return bool(_MARK.fullmatch(cell.text) or _BULLET.fullmatch(cell.words[0].text))
 
 
 def _is_amount(cell: Segment) -> bool:
@@ -244,18 +250,18 @@ def _line_up(cells: Sequence[Segment]) -> bool:
     return best >= _LINED_UP * len(cells)
 
 
-def _is_read_by_line(table: GridTable) -> bool:
-    """Whether most values are amounts that stand on the first or the last line of their labels."""
+def _is_read_by_line(table: GridTable, *, wide: bool) -> bool:
+    """Whether most of what the values say is amounts, several in a cell or on the first or last line of their labels."""
     values = [cell for row in table.rows for _, cell in row.cells]
-    if any(len(cell.payload) > 1 for cell in values) or _share(values, lambda cell: is_value(cell.text)) <= 0.5:
+    labels = [cell for row in table.rows for cell in row.labels]
+    beside, all_ = ([word for cell in cells for word in cell.text.split()] for cells in (values, values + labels))
+    if max(_share(beside, is_value), _share(all_, is_value)) <= _AMOUNTS:
         return False
-    between = [
-        cell
+    return not all(is_value(cell.text) for cell in values) or (wide and not any(
+        row.labels and all(_is_off(cell.payload[0].box, row.labels[0].payload[at].box) for at in (0, -1))
         for row in table.rows
         for _, cell in row.cells
-        if row.labels and all(_is_off(cell.payload[0].box, row.labels[0].payload[at].box) for at in (0, -1))
-    ]
-    return not between
+    ))
 
 
 def _is_off(one: Box, other: Box) -> bool:
