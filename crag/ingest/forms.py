@@ -24,7 +24,8 @@ _BIN = 3.0  # edges that are counted together
 _ALIGNED = 4.0  # edges closer than this stand above one another
 # Shares of a line's height.
 _WRAPPED = 1.35  # a line whose top is so close below the one before may go on what stands above it
-_UNDER = 2.0  # a value below its label is no further below
+_UNDER = 1.0  # a value below its label is no further below
+_LARGER = 1.3  # a figure is so much larger than its caption
 _NEXT = 3.0  # the next line of a form is no further below
 # How many.
 _LEAST_PAIRS, _LEAST_LINES = 4, 3
@@ -33,6 +34,7 @@ _LEAST_LABELS = 3  # above one another
 _MOST_LABEL_WORDS, _MOST_LABEL = 8, 60
 _MOST_SEGMENTS = 1500
 _MOST_CAPTION_WORDS, _MOST_BELOW_WORDS = 4, 6  # of a label without a colon, and of a value below its label
+_MOST_FIGURE_WORDS = 3
 _MOST_BELOW = 4  # lines of a value below its label
 _SAID = 2  # values that say what a document is about
 _LEAST_SAID, _MOST_SAID = 2, 40  # characters of each
@@ -94,6 +96,8 @@ def _stacked_pairs(rows: Sequence[Row], place: int) -> list[_Pair]:
     """
     row, below = rows[place], rows[place + 1 : place + 1 + 2 * _MOST_BELOW]
     pairs = [_Pair([label], _column_below(label, row, below)) for label in row.segments]
+    if len(pairs) > 1 and all(map(_is_figure, pairs)):
+        return [_Pair([*pair.label, *pair.value]) for pair in pairs]
     values = [segment for pair in pairs for segment in pair.value]
     colons = all(map(_is_label, row.segments))
     if not all(pair.value for pair in pairs) or any(len(each.words) > _MOST_BELOW_WORDS for each in values):
@@ -111,20 +115,24 @@ def _stacked_pairs(rows: Sequence[Row], place: int) -> list[_Pair]:
     return pairs
 
 
+def _is_figure(pair: _Pair) -> bool:
+    """Whether something with a digit stands in large letters above its caption."""
+    label = pair.label[0]
+    large = bool(pair.value) and label.box.height > _LARGER * pair.value[-1].box.height
+    return large and len(label.words) <= _MOST_FIGURE_WORDS and any(map(str.isdigit, label.text))
+
+
 def _column_below(label: Segment, row: Row, below: Sequence[Row]) -> list[Segment]:
-    """The segments below a label, line by line, up to another label or a gap."""
-    found: list[Segment] = []
-    last = row
+    """The segments below a label, line by line, up to another label, a gap, or what stands below several."""
+    found = [label]
     for each in below:
-        if not _is_below(each, last, _UNDER) or len(found) > _MOST_BELOW:
+        under = [segment for segment in each.segments if segment.box.shared(label.box) > 0][:1]
+        if any(one.box.top - found[-1].box.bottom > _UNDER * found[-1].box.height for one in under or [each]):
             break
-        under = [segment for segment in each.segments if segment.box.shared(label.box) > 0]
-        if under and (_is_label(under[0]) or sum(under[0].box.shared(one.box) > 0 for one in row.segments) > 1):
+        if any(_is_label(one) or sum(one.box.shared(each.box) > 0 for each in row.segments) > 1 for one in under):
             break
-        if under:
-            found.append(under[0])
-            last = each
-    return found
+        found += under
+    return found[1 : _MOST_BELOW + 2]
 
 
 def _is_caption(segment: Segment) -> bool:
