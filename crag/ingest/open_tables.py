@@ -54,6 +54,7 @@ _MOST_CELL_WORDS, _MOST_LABEL_WORDS = 150, 30
 _MOST_BOLD = 60  # characters of what may name a column for being bold
 
 Gap = tuple[float, float]
+_PAGE: Gap = (-1e4, 1e4)
 _T = TypeVar("_T")
 
 
@@ -94,22 +95,22 @@ def _runs(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[Gap]]]:
     bottom = 0.0
     for unit in _units(rows):
         spans = _spans(unit)
-        own = dict.fromkeys(_between(spans), len(unit))
+        own, _ = _keep({_PAGE: 0}, unit, spans)
         kept, lost = _keep(gaps, unit, spans)
         near = bool(run) and _goes_on(run[-1][-1], unit[0], bottom)
         bottom = max(bottom, *(row.box.bottom for row in unit))
         if near and lost and not over and len(unit) == len(spans) == 1:
             over = [unit]
-        elif near and (not lost or (kept and max(lost) < max(2, max(kept.values()) // 2))):
+        elif near and (not lost or (any(kept.values()) and max(lost) < max(2, max(kept.values()) // 2))):
             run, gaps, over = [*run, *over, unit], kept, []
         else:
             head: list[list[Row]] = []
-            if near and own and not over:  # the line above may name the columns
+            if near and len(spans) > 1 and not over:  # the line above may name the columns
                 both, lost = _keep(own, run[-1], _spans(run[-1]))
                 if not lost and len(_shared(both)) > len(_shared(gaps)):
                     head, own = [run.pop()], both
             yield [row for each in run for row in each], _shared(gaps)
-            run, gaps, over = ([*head, unit] if own else []), own, []
+            run, gaps, over = ([*head, unit] if len(spans) > 1 else []), own, []
     yield [row for each in run for row in each], _shared(gaps)
 
 
