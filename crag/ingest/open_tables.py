@@ -14,7 +14,7 @@ from statistics import median
 from typing import NamedTuple, TypeVar
 
 from crag.ingest.cells import is_value
-from crag.ingest.grid import GridCell, GridTable, read_grid
+from crag.ingest.grid import GridCell, GridRow, GridTable, read_grid
 from crag.ingest.grids import lay_table
 from crag.ingest.layout import Row, Segment, read_rows, segment_of
 from crag.ingest.objects import Box, around
@@ -258,15 +258,14 @@ def _is_read_by_line(table: GridTable, *, wide: bool) -> bool:
     beside, all_ = ([word for cell in cells for word in cell.text.split()] for cells in (values, values + labels))
     if max(_share(beside, is_value), _share(all_, is_value)) <= _AMOUNTS:
         return False
-    return not all(is_value(cell.text) for cell in values) or (wide and not any(
-        row.labels and all(_is_off(cell.payload[0].box, row.labels[0].payload[at].box) for at in (0, -1))
-        for row in table.rows
-        for _, cell in row.cells
-    ))
+    tall = [row for row in table.rows if row.labels and row.cells and len(row.labels[0].payload) > 1]
+    return not all(is_value(cell.text) for cell in values) or (wide and not _share(tall, _is_between) > 0.5)
 
 
-def _is_off(one: Box, other: Box) -> bool:
-    return abs(one.y - other.y) > _OFF * other.height
+def _is_between(row: GridRow) -> bool:
+    """Whether the first value of a row stands on neither the first nor the last line of its label."""
+    value, label = row.cells[0][1].payload[0].box, row.labels[0].payload
+    return all(abs(value.y - line.box.y) > _OFF * line.box.height for line in (label[0], label[-1]))
 
 
 def _part(lines: Sequence[_Line], columns: dict[int, list[Segment]]) -> list[list[_Line]]:
@@ -296,8 +295,10 @@ def _part(lines: Sequence[_Line], columns: dict[int, list[Segment]]) -> list[lis
 
     def is_broken(block: list[_Line]) -> bool:
         """Whether a block is several rows: its first column has a second text, or one of amounts several lines."""
-        if any(len(below.cells) > 1 and ends(0, above, below) for above, below in pairwise(block)):
-            return True
+        for above, below in pairwise([line for line in block if 0 in line.cells]):
+            apart = below.cells[0].box.top - above.cells[0].box.bottom > usual
+            if len(below.cells) > 1 and (apart or ends(0, above, below)):
+                return True
         own = [[line.cells[column] for line in block if column in line.cells] for column in amounts]
         return any(len(each) > 1 and any(map(_is_amount, each)) for each in own)
 
