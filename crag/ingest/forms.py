@@ -32,7 +32,6 @@ _LEAST_PAIRS, _LEAST_LINES = 4, 3
 _ROWS_BACK = 4  # lines that a value may go on below
 _LEAST_LABELS = 3  # above one another
 _MOST_LABEL_WORDS, _MOST_LABEL = 8, 60
-_MOST_SEGMENTS = 1500
 _MOST_CAPTION_WORDS, _MOST_BELOW_WORDS = 4, 6  # of a label without a colon, and of a value below its label
 _MOST_FIGURE_WORDS = 3
 _MOST_BELOW = 4  # lines of a value below its label
@@ -57,10 +56,9 @@ class _Pair:
 
 def find_forms(page: PageWords) -> list[LaidTable]:
     """The forms of a page, top to bottom. Their words are taken out of `page.words`."""
-    words = [word for word in page.words if word.turn == 0]
-    if sum(word.text.endswith(":") for word in words) < _LEAST_PAIRS:
+    if sum(word.text.endswith(":") for word in page.words) < _LEAST_PAIRS:
         return []
-    rows = read_rows(words, _MOST_SEGMENTS)
+    rows = read_rows(page.words)
     edges = _label_edges(rows)
     if not edges:
         return []
@@ -68,9 +66,8 @@ def find_forms(page: PageWords) -> list[LaidTable]:
     return _take(page, [_as_table(pairs) for run in runs if _is_form(pairs := _read_pairs(run, edges), run)])
 
 
-def find_stacked(page: PageWords) -> list[LaidTable]:
-    """Lines of labels with their values below, top to bottom. Their words are taken out of `page.words`."""
-    rows = read_rows([word for word in page.words if word.turn == 0], _MOST_SEGMENTS)
+def find_stacked(page: PageWords, rows: Sequence[Row]) -> list[LaidTable]:
+    """Lines of labels with their values below, among the rows of a page. Their words are taken out of `page.words`."""
     found: list[LaidTable] = []
     used: set[int] = set()
     for place, row in enumerate(rows):

@@ -40,6 +40,7 @@ _FIGURES = 0.5  # of what stands right of a table's labels
 _LABEL_WORDS = 5  # of the middle one of a table's labels
 _FILLED = 0.5  # of its column's width that the middle line fills at least
 _MOST_SEGMENTS = 400  # on more there are no columns of prose: the quadratic search is skipped
+_MOST_IN_ROWS = 1500
 _MOST_SPLITS = 3
 _MOST_BANDS = 6  # gaps across a page at which it is parted, the widest first
 _BAND_LINES, _BAND_FILLED = 6, 0.6  # the least lines of a column in a band, and of its width that its middle one fills
@@ -146,10 +147,10 @@ def read_order(words: Sequence[Word]) -> list[list[Row]]:
     return _columns(segments, {id(segment) for segment in segments if _prose(segment)}, 0)
 
 
-def read_rows(words: Sequence[Word], most: int) -> list[Row]:
-    """Rows top to bottom, whatever columns they stand in; none where there are more than `most` segments."""
-    segments = _segments(words)
-    return _rows(segments) if len(segments) <= most else []
+def read_rows(words: Sequence[Word]) -> list[Row]:
+    """The upright words' rows, top to bottom, whatever columns they stand in; none where there are too many segments."""
+    segments = _segments([word for word in words if word.turn == 0])
+    return _rows(segments) if len(segments) <= _MOST_IN_ROWS else []
 
 
 def _segments(words: Sequence[Word]) -> list[Segment]:

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 from crag.ingest.cells import is_value
 from crag.ingest.grid import GridCell, GridRow, GridTable, read_grid
 from crag.ingest.grids import lay_table
-from crag.ingest.layout import Row, Segment, read_rows, segment_of
+from crag.ingest.layout import Row, Segment, segment_of
 from crag.ingest.objects import Box, around
 from crag.ingest.tables import LaidTable
 from crag.ingest.words import PageWords
@@ -47,8 +47,7 @@ _LABELLED = 0.2  # of the texts, that end in a colon, in no form
 _AMOUNTS = 0.4  # of the words beside the labels, that are amounts, in a table that is read line by line
 _MARKED = 0.6  # of a column's texts, that are marks of a list
 # How many.
-_MOST_SEGMENTS = 1500
-_LEAST_ROWS = 3
+_LEAST_PARTED, _LEAST_ROWS = 2, 3  # lines of several texts on a page, and rows of a table
 _TEXT_WORDS = 4  # of a line: a column with such lines may be running text
 _MOST_CELL_WORDS, _MOST_LABEL_WORDS = 150, 30
 _MOST_BOLD = 60  # characters of what may name a column for being bold
@@ -71,15 +70,14 @@ class _Line(NamedTuple):
         return len(self.cells) == 1 and self.cells.keys() != set(self.ends.values())
 
 
-def find_open_tables(page: PageWords) -> list[LaidTable]:
-    """The tables without lines of a page, top to bottom. Their words are taken out of `page.words`."""
+def find_open_tables(page: PageWords, rows: Sequence[Row]) -> list[LaidTable]:
+    """The tables without lines among the rows of a page, top to bottom. Their words are taken out of `page.words`."""
     found: list[LaidTable] = []
     used: set[int] = set()
-    for rows, gaps in _runs(read_rows([word for word in page.words if word.turn == 0], _MOST_SEGMENTS)):
-        lines = [_line(row, gaps) for row in rows]
-        if table := _read(lines):
+    for run, gaps in _runs(rows) if sum(len(row.segments) > 1 for row in rows) >= _LEAST_PARTED else ():
+        if gaps and (table := _read([_line(row, gaps) for row in run])):
             found.append(table)
-            used.update(id(word) for row in rows for segment in row.segments for word in segment.words)
+            used.update(id(word) for row in run for segment in row.segments for word in segment.words)
     page.words = [word for word in page.words if id(word) not in used]
     return found
 
