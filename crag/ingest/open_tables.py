@@ -7,6 +7,7 @@ with the first column's next text. What the cells say is read as a ruled table's
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
@@ -44,10 +45,12 @@ _LINED_UP = 0.6  # of a column's lines, that begin, end or are centred at one pl
 _FILLED = 0.4  # of the rows, that have a label and a value
 _SEVERAL = 0.33  # of the rows of two columns, that have several lines
 _LABELLED = 0.2  # of the texts, that end in a colon, in no form
+_FIGURES = 0.5  # of the words, that are figures, in a table of amounts
 _AMOUNTS = 0.4  # of the words beside the labels, that are amounts, in a table that is read line by line
 _MARKED = 0.6  # of a column's texts, that are marks of a list
 # How many.
-_LEAST_PARTED, _LEAST_ROWS = 2, 3  # lines of several texts on a page, and rows of a table
+_LEAST_ROWS = 3
+_AROUND = 5  # lines of one text before and behind a line of several, that may be of its table
 _TEXT_WORDS = 4  # of a line: a column with such lines may be running text
 _MOST_CELL_WORDS, _MOST_LABEL_WORDS = 150, 30
 _MOST_BOLD = 60  # characters of what may name a column for being bold
@@ -74,12 +77,21 @@ def find_open_tables(page: PageWords, rows: Sequence[Row]) -> list[LaidTable]:
     """The tables without lines among the rows of a page, top to bottom. Their words are taken out of `page.words`."""
     found: list[LaidTable] = []
     used: set[int] = set()
-    for run, gaps in _runs(rows) if sum(len(row.segments) > 1 for row in rows) >= _LEAST_PARTED else ():
-        if gaps and (table := _read([_line(row, gaps) for row in run])):
+    parted = [at for at, row in enumerate(rows) if len(row.segments) > 1]
+    near = {place for at in parted for place in range(at - _AROUND, at + _AROUND + 1)} if len(parted) > 1 else set()
+    stretches = [[rows[at] for at in each] for is_near, each in groupby(range(len(rows)), near.__contains__) if is_near]
+    for run, gaps in (each for stretch in stretches if not _is_figures(stretch) for each in _runs(stretch)):
+        if gaps and not _is_figures(run) and (table := _read([_line(row, gaps) for row in run])):
             found.append(table)
             used.update(id(word) for row in run for segment in row.segments for word in segment.words)
     page.words = [word for word in page.words if id(word) not in used]
     return found
+
+
+def _is_figures(rows: Sequence[Row]) -> bool:
+    """Whether most words are figures: such a table is read by the places of its amounts."""
+    words = [word.text for row in rows for segment in row.segments for word in segment.words]
+    return sum(text.lower() == text.upper() and ":" not in text for text in words) > _FIGURES * len(words)
 
 
 # ---- columns -------------------------------------------------------------------------------------------------------
@@ -91,9 +103,7 @@ def _runs(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[Gap]]]:
     gaps: dict[Gap, int] = {}  # each with the number of lines that have text on both sides of it
     over: list[list[Row]] = []  # a line that stands over the columns alone, if the table goes on
     bottom = 0.0
-    for unit in _units(rows):
-        spans = _spans(unit)
-        own, _ = _keep({_PAGE: 0}, unit, spans)
+    for unit, spans in _units(rows):
         kept, lost = _keep(gaps, unit, spans)
         near = bool(run) and _goes_on(run[-1][-1], unit[0], bottom)
         bottom = max(bottom, *(row.box.bottom for row in unit))
@@ -103,6 +113,7 @@ def _runs(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[Gap]]]:
             run, gaps, over = [*run, *over, unit], kept, []
         else:
             head: list[list[Row]] = []
+            own, _ = _keep({_PAGE: 0}, unit, spans)
             if near and len(spans) > 1 and not over:  # the line above may name the columns
                 both, lost = _keep(own, run[-1], _spans(run[-1]))
                 if not lost and len(_shared(both)) > len(_shared(gaps)):
@@ -122,8 +133,8 @@ def _shared(gaps: dict[Gap, int]) -> list[Gap]:
     return sorted(gap for gap, lines in gaps.items() if lines > 2)
 
 
-def _units(rows: Sequence[Row]) -> Iterator[list[Row]]:
-    """Lines as close as those of one text, where all of them leave some white between columns; else single lines."""
+def _units(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[Gap]]]:
+    """Lines as close as those of one text, where all leave some white between columns, else single ones; their text."""
     last: dict[int, float] = {}  # where text ends in each strip of the page
     white: list[float] = []
     for segment in (segment for row in rows for segment in row.segments):
@@ -132,7 +143,8 @@ def _units(rows: Sequence[Row]) -> Iterator[list[Row]]:
         last.update(dict.fromkeys(strips, segment.box.bottom))
     usual = sorted(white)[len(white) // _TIGHT] if white else 0.0
     for unit in _blocks(rows, lambda block, row: _white(block, row) > usual + _LEADING * row.height):
-        yield from [unit] if len(_spans(unit)) > 1 else ([row] for row in unit)
+        spans = _spans(unit)
+        yield from [(unit, spans)] if len(spans) > 1 or len(unit) < 2 else (([row], _spans([row])) for row in unit)
 
 
 def _blocks(lines: Sequence[_T], begins: Callable[[list[_T], _T], bool]) -> list[list[_T]]:
@@ -189,7 +201,7 @@ def _line(row: Row, gaps: Sequence[Gap]) -> _Line:
     words = sorted((word for segment in row.segments for word in segment.words), key=lambda word: word.box.left)
     line = _Line(row.box, {}, {})
     first = last = -1
-    for column, each in groupby(words, key=lambda word: sum(middle < word.box.x for middle in middles)):
+    for column, each in groupby(words, key=lambda word: bisect_left(middles, word.box.x)):
         own = list(each)
         if last >= 0 and own[0].box.left - line.cells[first].words[-1].box.right < _least(row):
             own = [*line.cells[first].words, *own]
