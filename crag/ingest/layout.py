@@ -148,7 +148,7 @@ def read_order(words: Sequence[Word]) -> list[list[Row]]:
 
 
 def read_rows(words: Sequence[Word]) -> list[Row]:
-    """The upright words' rows, top to bottom, whatever columns they stand in; none where there are too many segments."""
+    """The upright words' rows, top to bottom, whatever columns they stand in; none of too many segments."""
     segments = _segments([word for word in words if word.turn == 0])
     return _rows(segments) if len(segments) <= _MOST_IN_ROWS else []
 

@@ -149,7 +149,7 @@ def _units(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[Gap]]]:
 
 def _blocks(lines: Sequence[_T], begins: Callable[[list[_T], _T], bool]) -> list[list[_T]]:
     """The lines, a new block wherever one begins."""
-    found: list[list[T]] = []
+    found: list[list[_T]] = []
     for line in lines:
         if not found or begins(found[-1], line):
             found.append([])
@@ -262,11 +262,9 @@ def _line_up(cells: Sequence[Segment]) -> bool:
 
 
 def _is_read_by_line(table: GridTable, *, wide: bool) -> bool:
-    """Whether most of what the values say is amounts, several in a cell or on the first or last line of their labels."""
+    """Whether most of what the values say is amounts, several in a cell or on the first or last line of a label."""
     values = [cell for row in table.rows for _, cell in row.cells]
-    labels = [cell for row in table.rows for cell in row.labels]
-    beside, all_ = ([word for cell in cells for word in cell.text.split()] for cells in (values, values + labels))
-    if max(_share(beside, is_value), _share(all_, is_value)) <= _AMOUNTS:
+    if _share([word for cell in values for word in cell.text.split()], is_value) <= _AMOUNTS:
         return False
     tall = [row for row in table.rows if row.labels and row.cells and len(row.labels[0].payload) > 1]
     return not all(is_value(cell.text) for cell in values) or (wide and not _share(tall, _is_between) > 0.5)
