@@ -124,9 +124,10 @@ def _column_below(label: Segment, row: Row, below: Sequence[Row]) -> list[Segmen
     found = [label]
     for each in below:
         under = [segment for segment in each.segments if segment.box.shared(label.box) > 0][:1]
-        if any(one.box.top - found[-1].box.bottom > _UNDER * found[-1].box.height for one in under or [each]):
+        top = under[0].box.top if under else each.box.top
+        if top - found[-1].box.bottom > _UNDER * found[-1].box.height:
             break
-        if any(_is_label(one) or sum(one.box.shared(each.box) > 0 for each in row.segments) > 1 for one in under):
+        if any(_is_label(one) or sum(one.box.shared(other.box) > 0 for other in row.segments) > 1 for one in under):
             break
         found += under
     return found[1 : _MOST_BELOW + 2]
