@@ -24,7 +24,7 @@ _BIN = 3.0  # edges that are counted together
 _ALIGNED = 4.0  # edges closer than this stand above one another
 # Shares of a line's height.
 _WRAPPED = 1.35  # a line whose top is so close below the one before may go on what stands above it
-_UNDER = 1.0  # a value below its label is no further below
+_UNDER = 2.0  # a value below its label is no further below
 _LARGER = 1.3  # a figure is so much larger than its caption
 _NEXT = 3.0  # the next line of a form is no further below
 # How many.
@@ -33,7 +33,7 @@ _ROWS_BACK = 4  # lines that a value may go on below
 _LEAST_LABELS = 3  # above one another
 _MOST_LABEL_WORDS, _MOST_LABEL = 8, 60
 _MOST_CAPTION_WORDS, _MOST_BELOW_WORDS = 4, 6  # of a label without a colon, and of a value below its label
-_MOST_FIGURE_WORDS = 3
+_MOST_FIGURE_WORDS, _MOST_CAPTIONED = 3, 3  # words of a large figure, and lines below a label without a colon
 _MOST_BELOW = 4  # lines of a value below its label
 _SAID = 2  # values that say what a document is about
 _LEAST_SAID, _MOST_SAID = 2, 40  # characters of each
@@ -103,9 +103,10 @@ def _stacked_pairs(rows: Sequence[Row], place: int) -> list[_Pair]:
         return pairs
     several = sum(len(pair.value) > 1 for pair in pairs)
     figures = sum(sum(map(str.isdigit, pair.value[0].text)) > 1 for pair in pairs)
-    if several > (len(pairs) > 1) or 2 * figures < len(pairs) or len(pairs) + colons < 2:
+    longest = max(len(pair.value) for pair in pairs)
+    if several > (len(pairs) > 1) or longest > _MOST_CAPTIONED or 2 * figures < len(pairs) or len(pairs) + colons < 2:
         return []
-    if len(pairs) < len(below[0].segments) or not all(map(_is_caption, row.segments)):
+    if 1 < len(pairs) < len(below[0].segments) or not all(map(_is_caption, row.segments)):
         return []
     for pair in pairs:
         pair.label = [pair.label[0]._replace(text=pair.label[0].text.rstrip(":") + ":")]
@@ -121,16 +122,23 @@ def _is_figure(pair: _Pair) -> bool:
 
 def _column_below(label: Segment, row: Row, below: Sequence[Row]) -> list[Segment]:
     """The segments below a label, line by line, up to another label, a gap, or what stands below several."""
-    found = [label]
+    found, last = [label], row
     for each in below:
-        under = [segment for segment in each.segments if segment.box.shared(label.box) > 0][:1]
-        top = under[0].box.top if under else each.box.top
-        if top - found[-1].box.bottom > _UNDER * found[-1].box.height:
+        if each.box.top - last.box.top > _UNDER * max(last.height, found[-1].box.height):
             break
+        under = [segment for segment in each.segments if _is_under(segment, label)][:1]
         if any(_is_label(one) or sum(one.box.shared(other.box) > 0 for other in row.segments) > 1 for one in under):
             break
-        found += under
+        if under:
+            found, last = [*found, *under], each
     return found[1 : _MOST_BELOW + 2]
+
+
+def _is_under(segment: Segment, label: Segment) -> bool:
+    """Whether a segment begins where a label with a colon does, or stands below a name or a figure."""
+    if _is_label(label):
+        return abs(segment.box.left - label.box.left) < _ALIGNED
+    return segment.box.shared(label.box) > 0
 
 
 def _is_caption(segment: Segment) -> bool:

@@ -48,6 +48,7 @@ _ROW_OVERLAP = 2.0  # a row that begins so far above the end of the one before i
 _LEAST_ROW = 6.0  # rows that are lower count as so high
 _BESIDE = 15.0  # how far left of the values a header or value may begin
 _INDENT = 2.0  # rows that begin so far apart are indented differently
+_HANG = 12.0  # how far the rest of a wrapped cell may be indented
 _INSIDE = 2.0  # how far out of its column a value may stand that is set close behind its label
 # Rows, words and characters.
 _LEAST_ROWS = 2  # of values
@@ -376,8 +377,10 @@ def _wraps(lines: Sequence[_Line], columns: Sequence[Column]) -> bool:
     """Whether the first row, without values, is the beginning of the next one's label. The third may tell."""
     line, below = lines[:2]
     here, after = line.cells[-1], below.cells[0]
-    if len(line.cells) > 1 or is_value(after.text) or _gap(line, below) > here.box.height:
+    if len(line.cells) > 2 or is_value(after.text) or _gap(line, below) > here.box.height:
         return False
+    if len(line.cells) == 2:  # a column of words beside the labels', that goes on below itself
+        return -_INDENT < after.box.left - here.box.left < _HANG
     if not below.data and len(below.cells) > 1:
         return False
     if _HEADS.search(here.text) or here.words[-1].bold != after.words[0].bold:
