@@ -42,6 +42,7 @@ _TIGHT = 8  # of the lines, one in so many stands closer to the one above than c
 _BROKEN = 0.25  # of the blocks that white parts, that may be several rows
 _ENDED = 0.5  # of the rows, whose text ends before its column does; half of it where white parts them
 _LINED_UP = 0.6  # of a column's lines, that begin, end or are centred at one place
+_IN_LINE = 0.8  # of the cells, that begin or end with their row or are centred in it
 _FILLED = 0.4  # of the rows, that have a label and a value
 _SEVERAL = 0.33  # of the rows of two columns, that have several lines
 _LABELLED = 0.2  # of the texts, that end in a colon, in no form
@@ -313,6 +314,8 @@ def _part(lines: Sequence[_Line], columns: dict[int, list[Segment]]) -> list[lis
     rows, least = _blocks(lines, begins), _ENDED / 2
     if _share([row for row in rows if len(row) > 1], is_broken) > _BROKEN:
         rows, least = _blocks(lines, begins_closely), _ENDED
+    if _share([_is_in_line(row, own) for row in rows for own in _own(row)], bool) < _IN_LINE:
+        return []
     for column, each in columns.items():
         parted = [
             ends(column, above[-1], below[0])
@@ -323,6 +326,18 @@ def _part(lines: Sequence[_Line], columns: dict[int, list[Segment]]) -> list[lis
         if max(len(cell.words) for cell in each) >= _TEXT_WORDS and sum(parted) < least * len(parted):
             return []
     return rows
+
+
+def _own(row: Sequence[_Line]) -> list[list[Segment]]:
+    """The lines of each cell of a row."""
+    columns = sorted({column for line in row for column in line.cells})
+    return [[line.cells[column] for line in row if column in line.cells] for column in columns]
+
+
+def _is_in_line(row: Sequence[_Line], own: Sequence[Segment]) -> bool:
+    """Whether a cell begins or ends where its row does, or is centred in it."""
+    over, under = own[0].box.top - row[0].box.top, max(line.box.bottom for line in row) - own[-1].box.bottom
+    return min(over, under, abs(over - under)) < _OFF * own[0].box.height
 
 
 def _grid_cells(rows: Sequence[Sequence[_Line]]) -> Iterator[GridCell]:
