@@ -92,11 +92,13 @@ def _stacked_pairs(rows: Sequence[Row], place: int) -> list[_Pair]:
     "Contents:" is a list. They are no header: a table has more lines.
     """
     row, below = rows[place], rows[place + 1 : place + 1 + 2 * _MOST_BELOW]
+    colons = all(map(_is_label, row.segments))
+    if not colons and (len(row.segments) < 2 or any(len(each.words) > _MOST_CAPTION_WORDS for each in row.segments)):
+        return []
     pairs = [_Pair([label], _column_below(label, row, below)) for label in row.segments]
     if len(pairs) > 1 and all(map(_is_figure, pairs)):
         return [_Pair([*pair.label, *pair.value]) for pair in pairs]
     values = [segment for pair in pairs for segment in pair.value]
-    colons = all(map(_is_label, row.segments))
     if not all(pair.value for pair in pairs) or any(len(each.words) > _MOST_BELOW_WORDS for each in values):
         return []
     if colons and len(pairs) > 1:
