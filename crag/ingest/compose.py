@@ -15,9 +15,10 @@ from crag.ingest.cells import Rules
 from crag.ingest.direction import mirror_page
 from crag.ingest.forms import find_forms, find_stacked, form_subject
 from crag.ingest.grids import RuledGrid, ruled_tables
-from crag.ingest.layout import Frame, Row, frames, read_order
+from crag.ingest.layout import Frame, Row, frames, read_order, read_rows
 from crag.ingest.margins import drop_line_numbers
 from crag.ingest.objects import NOWHERE, Box, around
+from crag.ingest.open_tables import find_open_tables
 from crag.ingest.sections import ComposedPage
 from crag.ingest.table_units import Carried
 from crag.ingest.tables import LaidTable, Piece, find_tables
@@ -122,8 +123,10 @@ def lay_out(number: int, page: PageWords, last: RuledGrid | None = None) -> tupl
     mirror_page(page)
     forms = find_forms(page)
     ruled, last = ruled_tables(page, last)
-    placed = [*forms, *ruled, *find_stacked(page)]
-    grids = sorted(placed, key=lambda each: (each.box.top, each.box.left))
+    rows = read_rows(page.words)
+    stacked = find_stacked(page, rows)
+    open_ = find_open_tables(page, read_rows(page.words) if stacked else rows)
+    grids = sorted([*forms, *ruled, *stacked, *open_], key=lambda each: (each.box.top, each.box.left))
     return LaidPage(number, page, [(frame, read_order(frame.words)) for frame in frames(page)], grids), last
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from crag.core.tables import BESIDE
 from crag.ingest.cells import is_value
@@ -24,18 +24,19 @@ _BIN = 3.0  # edges that are counted together
 _ALIGNED = 4.0  # edges closer than this stand above one another
 # Shares of a line's height.
 _WRAPPED = 1.35  # a line whose top is so close below the one before may go on what stands above it
-_NEXT = 3.0  # the next line of a form is no further below
 _UNDER = 2.0  # a value below its label is no further below
+_LARGER = 1.3  # a figure is so much larger than its caption
+_NEXT = 3.0  # the next line of a form is no further below
 # How many.
 _LEAST_PAIRS, _LEAST_LINES = 4, 3
 _ROWS_BACK = 4  # lines that a value may go on below
 _LEAST_LABELS = 3  # above one another
 _MOST_LABEL_WORDS, _MOST_LABEL = 8, 60
-_MOST_SEGMENTS = 1500
+_MOST_CAPTION_WORDS, _MOST_BELOW_WORDS = 4, 6  # of a label without a colon, and of a value below its label
+_MOST_FIGURE_WORDS, _MOST_CAPTIONED = 3, 3  # words of a large figure, and lines below a label without a colon
+_MOST_BELOW = 4  # lines of a value below its label
 _SAID = 2  # values that say what a document is about
 _LEAST_SAID, _MOST_SAID = 2, 40  # characters of each
-_MOST_CAPTION_WORDS, _MOST_BELOW_WORDS = 4, 6  # of a label without a colon, and of a value below its label
-_MOST_BELOW = 4  # lines of a value below its label
 _BEFORE_COLON = (")", ".", "?", "%")
 # Shares.
 _LABELLED = 0.85  # of what stands where labels do, that ends in a colon
@@ -55,127 +56,108 @@ class _Pair:
 
 def find_forms(page: PageWords) -> list[LaidTable]:
     """The forms of a page, top to bottom. Their words are taken out of `page.words`."""
-    words = [word for word in page.words if word.turn == 0]
-    if sum(word.text.endswith(":") for word in words) < _LEAST_PAIRS:
+    if sum(word.text.endswith(":") for word in page.words) < _LEAST_PAIRS:
         return []
-    rows = read_rows(words, _MOST_SEGMENTS)
+    rows = read_rows(page.words)
     edges = _label_edges(rows)
     if not edges:
         return []
     runs = _runs([_part(row, edges) for row in rows], edges)
-    return _take(page, [pairs for run in runs if _is_form(pairs := _read_pairs(run, edges), run)])
+    return _take(page, [_as_table(pairs) for run in runs if _is_form(pairs := _read_pairs(run, edges), run)])
 
 
-def find_stacked(page: PageWords) -> list[LaidTable]:
-    """Lines of labels with their values below, top to bottom. Their words are taken out of `page.words`."""
-    rows = read_rows([word for word in page.words if word.turn == 0], _MOST_SEGMENTS)
-    found: list[list[_Pair]] = []
+def find_stacked(page: PageWords, rows: Sequence[Row]) -> list[LaidTable]:
+    """Lines of labels with their values below, among the rows of a page. Their words are taken out of `page.words`."""
+    found: list[LaidTable] = []
     used: set[int] = set()
     for place, row in enumerate(rows):
-        if any(id(segment) in used for segment in row.segments):
-            continue
-        below = rows[place + 1 : place + 1 + 2 * _MOST_BELOW]
-        if pairs := _labelled_pairs(row, below) or _captioned_pairs(rows, place):
-            found.append(pairs)
+        if not used.intersection(map(id, row.segments)) and (pairs := _stacked_pairs(rows, place)):
+            found.append(replace(_as_table(pairs), form=False))
             used.update(id(segment) for pair in pairs for segment in pair.value)
     return _take(page, found)
 
 
-def _take(page: PageWords, forms: Sequence[Sequence[_Pair]]) -> list[LaidTable]:
-    """The forms as tables. Their words are taken out of the page."""
-    tables = list(map(_as_table, forms))
+def _take(page: PageWords, tables: list[LaidTable]) -> list[LaidTable]:
+    """The tables. Their words are taken out of the page."""
     pieces = [piece for table in tables for line in table.lines for piece in line]
     used = {id(word) for piece in pieces if piece.segment for word in piece.segment.words}
     page.words = [word for word in page.words if id(word) not in used]
     return tables
 
 
-def _labelled_pairs(row: Row, below: Sequence[Row]) -> list[_Pair]:
+def _stacked_pairs(rows: Sequence[Row], place: int) -> list[_Pair]:
     """The labels of a line of nothing else, each with what stands below it; none unless all have a value.
 
-    One label alone has a value of one line: what stands below "Contents:" is a list.
+    Names without a colon, and a label alone, have values of one line, half of them with figures: what stands below
+    "Contents:" is a list. They are no header: a table has more lines.
     """
-    if not all(map(_is_label, row.segments)):
+    row, below = rows[place], rows[place + 1 : place + 1 + 2 * _MOST_BELOW]
+    colons = all(map(_is_label, row.segments))
+    if not colons and (len(row.segments) < 2 or any(len(each.words) > _MOST_CAPTION_WORDS for each in row.segments)):
         return []
     pairs = [_Pair([label], _column_below(label, row, below)) for label in row.segments]
-    if not all(pair.value and all(len(each.words) <= _MOST_BELOW_WORDS for each in pair.value) for pair in pairs):
+    if len(pairs) > 1 and all(map(_is_figure, pairs)):
+        return [_Pair([*pair.label, *pair.value]) for pair in pairs]
+    values = [segment for pair in pairs for segment in pair.value]
+    if not all(pair.value for pair in pairs) or any(len(each.words) > _MOST_BELOW_WORDS for each in values):
         return []
-    if len(pairs) == 1:
-        label, value = row.segments[0], pairs[0].value
-        named = label.text[0].isupper() and len(label.words) <= _MOST_CAPTION_WORDS
-        if not named or len(value) > 1 or not _is_numbered(value[0].text) or value[0].text.endswith(","):
-            return []
+    if colons and len(pairs) > 1:
+        return pairs
+    several = sum(len(pair.value) > 1 for pair in pairs)
+    figures = sum(sum(map(str.isdigit, pair.value[0].text)) > 1 for pair in pairs)
+    longest = max(len(pair.value) for pair in pairs)
+    if several > (len(pairs) > 1) or longest > _MOST_CAPTIONED or 2 * figures < len(pairs) or len(pairs) + colons < 2:
+        return []
+    if 1 < len(pairs) < len(below[0].segments) or not all(map(_is_caption, row.segments)):
+        return []
+    for pair in pairs:
+        pair.label = [pair.label[0]._replace(text=pair.label[0].text.rstrip(":") + ":")]
     return pairs
 
 
+def _is_figure(pair: _Pair) -> bool:
+    """Whether something with a digit stands in large letters above its caption."""
+    label = pair.label[0]
+    large = bool(pair.value) and label.box.height > _LARGER * pair.value[-1].box.height
+    return large and len(label.words) <= _MOST_FIGURE_WORDS and any(map(str.isdigit, label.text))
+
+
 def _column_below(label: Segment, row: Row, below: Sequence[Row]) -> list[Segment]:
-    """The segments below a label that begin where it does, line by line, up to another label or a gap."""
-    found: list[Segment] = []
-    last = row
+    """The segments below a label, line by line, up to another label, a gap, or what stands below several."""
+    found, last = [label], row
     for each in below:
-        if not _is_below(each, last, _UNDER) or len(found) > _MOST_BELOW:
+        if each.box.top - last.box.top > _UNDER * max(last.height, found[-1].box.height):
             break
-        under = [segment for segment in each.segments if abs(segment.box.left - label.box.left) < _ALIGNED]
-        if under and _is_label(under[0]):
+        under = [segment for segment in each.segments if _is_under(segment, label)][:1]
+        if any(_is_label(one) or sum(one.box.shared(other.box) > 0 for other in row.segments) > 1 for one in under):
             break
         if under:
-            found.append(under[0])
-            last = each
-    return found
+            found, last = [*found, *under], each
+    return found[1 : _MOST_BELOW + 2]
 
 
-def _captioned_pairs(rows: Sequence[Row], place: int) -> list[_Pair]:
-    """The short capitalised names of a line, each with the value below it; none of a table, which has more lines."""
-    row, under = rows[place], rows[place + 1] if place + 1 < len(rows) else None
-    if under is None or len(row.segments) < 2 or len(under.segments) < 2 or not _is_below(under, row, _UNDER):
-        return []
-    captions = all(
-        len(each.words) <= _MOST_CAPTION_WORDS
-        and len(each.text) > 1
-        and each.text[0].isupper()
-        and each.text[-1] not in ",:;"
-        and not any(map(str.isdigit, each.text))
-        for each in row.segments
-    )
-    if not captions or 2 * sum(_is_numbered(each.text) for each in under.segments) < len(under.segments):
-        return []
-    around_ = [(rows[place - 1], row)] if place else []
-    around_ += [(rows[place + 2], under)] if place + 2 < len(rows) else []
-    for other, near in around_:
-        close = abs(other.box.top - near.box.top) <= _UNDER * near.height
-        if close and sum(any(one.box.shared(each.box) > 0 for each in row.segments) for one in other.segments) > 1:
-            return []
-    pairs = [
-        _Pair([each._replace(text=f"{each.text}:")], [one for one in under.segments if one.box.shared(each.box) > 0])
-        for each in row.segments
-    ]
-    paired = [segment for pair in pairs for segment in pair.value]
-    whole = len(paired) == len(under.segments) and all(len(pair.value) == 1 for pair in pairs)
-    return pairs if whole and all(len(each.words) <= _MOST_BELOW_WORDS for each in paired) else []
+def _is_under(segment: Segment, label: Segment) -> bool:
+    """Whether a segment begins where a label with a colon does, or stands below a name or a figure."""
+    if _is_label(label):
+        return abs(segment.box.left - label.box.left) < _ALIGNED
+    return segment.box.shared(label.box) > 0
 
 
-def _is_numbered(text: str) -> bool:
-    """Whether a text has at least two digits, as dates, amounts and numbers of accounts have."""
-    return sum(map(str.isdigit, text)) > 1
+def _is_caption(segment: Segment) -> bool:
+    """Whether a text is a short capitalised name."""
+    text = segment.text
+    short = len(text) > 1 and len(segment.words) <= _MOST_CAPTION_WORDS
+    return short and text[0].isupper() and text[-1] not in ",;" and not any(map(str.isdigit, text))
 
 
 def form_subject(tables: Sequence[LaidTable], top: float) -> str:
-    """What the first values of a page's first form say, if it begins above `top`: the place and number of a report.
-
-    Not of one with its values below its labels: it may say anything, to whom a bill is sent for one.
-    """
-    first = next((each for each in tables if each.form and _is_beside(each.lines[0])), None)
+    """What the first values of a page's first form say, if it begins above `top`: the place and number of a report."""
+    first = next((each for each in tables if each.form), None)
     if first is None or first.box.top > top:
         return ""
     values = (" ".join(piece.text for piece in line if piece.column is not None) for line in first.lines)
     said = [value for value in values if _LEAST_SAID <= len(value) <= _MOST_SAID and any(map(str.isalnum, value))]
     return ", ".join(said[:_SAID])
-
-
-def _is_beside(line: Sequence[Piece]) -> bool:
-    """Whether the first value of a line stands right of its label."""
-    label, value = line[0].segment, next((piece.segment for piece in line if piece.column is not None), None)
-    return label is not None and (value is None or value.box.left >= label.box.right)
 
 
 def _is_label(segment: Segment) -> bool:

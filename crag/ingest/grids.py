@@ -153,7 +153,7 @@ def _placed(
     named = sum(map(bool, table.header)) > 1
     if not named and amounts > _AMOUNTS * sum(len(row) - 1 for row in filled if row):
         return None, None, set()  # shaded amounts, whose header stands above: they are read by their places
-    return _lay_table(table, frame), RuledGrid(table, tuple(lefts)), used
+    return lay_table(table, frame), RuledGrid(table, tuple(lefts)), used
 
 
 def _are_alike(one: Sequence[float], other: Sequence[float]) -> bool:
@@ -193,7 +193,7 @@ def _grid_cells(rows: Sequence[Sequence[_Cells]], lefts: Sequence[float]) -> Ite
                 )
 
 
-def _lay_table(table: GridTable, box: Box) -> LaidTable:
+def lay_table(table: GridTable, box: Box) -> LaidTable:
     """What a grid says as lines of pieces, each with its place on the page."""
     laid = LaidTable(
         " | ".join(filter(None, table.header))[:_MOST_HEADER],

@@ -40,13 +40,11 @@ _FIGURES = 0.5  # of what stands right of a table's labels
 _LABEL_WORDS = 5  # of the middle one of a table's labels
 _FILLED = 0.5  # of its column's width that the middle line fills at least
 _MOST_SEGMENTS = 400  # on more there are no columns of prose: the quadratic search is skipped
+_MOST_IN_ROWS = 1500
 _MOST_SPLITS = 3
 _MOST_BANDS = 6  # gaps across a page at which it is parted, the widest first
 _BAND_LINES, _BAND_FILLED = 6, 0.6  # the least lines of a column in a band, and of its width that its middle one fills
 _MARK_CHARS = 6
-_FIGURE_WORDS, _LARGER = 3, 1.3  # of a large figure over its caption; how much lower the caption's letters are
-_ALIKE = 1.15  # of the caption's first line, that its others are no higher than
-_CAPTION_GAP = 0.8  # of a line's height: how far a caption stands from its figure
 _ROWS_BACK = 3  # rows that a segment may still belong to, from the last one on
 
 _MARK = re.compile(r"^(?:[•‣◦▪●○·*–—-]|\(?(?:\d{1,2}|[a-zA-Z]|[ivx]{1,4})[.)])$")
@@ -149,10 +147,10 @@ def read_order(words: Sequence[Word]) -> list[list[Row]]:
     return _columns(segments, {id(segment) for segment in segments if _prose(segment)}, 0)
 
 
-def read_rows(words: Sequence[Word], most: int) -> list[Row]:
-    """Rows top to bottom, whatever columns they stand in; none where there are more than `most` segments."""
-    segments = _segments(words)
-    return _rows(segments) if len(segments) <= most else []
+def read_rows(words: Sequence[Word]) -> list[Row]:
+    """The upright words' rows, top to bottom, whatever columns they stand in; none of too many segments."""
+    segments = _segments([word for word in words if word.turn == 0])
+    return _rows(segments) if len(segments) <= _MOST_IN_ROWS else []
 
 
 def _segments(words: Sequence[Word]) -> list[Segment]:
@@ -180,7 +178,8 @@ def _columns(segments: list[Segment], prose: Prose, depth: int) -> list[list[Row
         if cut := _band(segments, prose) if split and not depth else None:
             over, under = ([s for s in segments if (s.box.y < cut) == above] for above in (True, False))
             return _join_blocks(_columns(over, prose, depth + 1) + _columns(under, prose, depth + 1))
-        return _part_tiles(segments)
+        rows = _rows(segments)
+        return [rows] if rows else []
     crossing = [s for s in segments if s.box.left < gutter - _TOUCHES and s.box.right > gutter + _TOUCHES]
     beside = [s for s in segments if not (s.box.left < gutter - _TOUCHES and s.box.right > gutter + _TOUCHES)]
     blocks: list[list[Row]] = []
@@ -317,71 +316,6 @@ def _rows(segments: Sequence[Segment]) -> list[Row]:
         else:
             rows.append([segment])
     return [_row_of(_touching(sorted(row, key=lambda s: s.box.left))) for row in rows]
-
-
-def _part_tiles(segments: Sequence[Segment]) -> list[list[Row]]:
-    """The segments as one block of rows; where large figures stand beside one another, each is a block of its own.
-
-    Its caption stands below it in smaller letters, or above: both are one row, for together they say something.
-    """
-    for figures in _figures(segments):
-        for downwards in (True, False):
-            tiles = _tiles(figures, segments, downwards)
-            if not tiles:
-                continue
-            used = {id(segment) for tile in tiles for segment in tile}
-            top = min(segment.box.top for tile in tiles for segment in tile)
-            others = [segment for segment in segments if id(segment) not in used]
-            over = [segment for segment in others if segment.box.y < top]
-            under = [segment for segment in others if segment.box.y >= top]
-            own = [[_row_of(sorted(tile, key=lambda segment: segment.box.top))] for tile in tiles]
-            return [*filter(None, [_rows(over)]), *own, *(_part_tiles(under) if under else [])]
-    rows = _rows(segments)
-    return [rows] if rows else []
-
-
-def _figures(segments: Sequence[Segment]) -> list[list[Segment]]:
-    """Figures in larger letters than others, those together that stand beside one another, left to right."""
-    body = median([segment.box.height for segment in segments]) if segments else 0.0
-    large = [
-        segment
-        for segment in segments
-        if segment.box.height > _LARGER * body
-        and len(segment.words) <= _FIGURE_WORDS
-        and any(map(str.isdigit, segment.text))
-    ]
-    bands: list[list[Segment]] = []
-    for segment in sorted(large, key=lambda segment: segment.box.y):
-        if bands and segment.box.top < bands[-1][0].box.y:
-            bands[-1].append(segment)
-        else:
-            bands.append([segment])
-    return [sorted(band, key=lambda segment: segment.box.left) for band in bands if len(band) > 1]
-
-
-def _tiles(figures: Sequence[Segment], segments: Sequence[Segment], downwards: bool) -> list[list[Segment]]:
-    """Each figure with its caption's lines below, or else above; none where a figure has no caption of its own."""
-    tiles = [[figure] for figure in figures]
-    boxes = [figure.box for figure in figures]
-    taken = set(map(id, figures))
-    for segment in sorted(segments, key=lambda each: each.box.top if downwards else -each.box.bottom):
-        box = segment.box
-        if id(segment) in taken:
-            continue
-        near = [
-            number
-            for number, own in enumerate(boxes)
-            if box.shared(own) > 0
-            and -_SAME_LINE * box.height
-            < (box.top - own.bottom if downwards else own.top - box.bottom)
-            < _CAPTION_GAP * max(box.height, figures[number].box.height if len(tiles[number]) == 1 else 0.0)
-        ]
-        if len(near) > 1 or (near and box.height > figures[near[0]].box.height):
-            return []
-        if near and (len(tiles[near[0]]) == 1 or box.height < _ALIKE * tiles[near[0]][-1].box.height):
-            tiles[near[0]].append(segment)
-            boxes[near[0]] = around((boxes[near[0]], box))
-    return tiles if all(len(tile) > 1 for tile in tiles) else []
 
 
 def _overlap(one: Box, other: Box) -> bool:

@@ -54,6 +54,9 @@ def test_raised_marks_stand_apart_and_exponents_behind_a_sign(name: str, said: s
         ("open_tables", "North, Emden", "2023", "88"),
         ("hebrew", "פיקדון", "סכום", "9,000"),
         ("arabic", "قطع الغيار", "المبلغ", "3,200"),
+        ("long_cells", "09:45", "Talk", "Breakwaters of rubble: what forty winters taught us about armour stone"),
+        ("long_cells", "SC-131", "Price (EUR)", "7.45"),
+        ("long_cells", "Jonas Weidenfeller-Kruse (trainee)", "Station", "Bay B, with Agnes Brandt"),
     ],
 )
 def test_a_cell_stands_under_its_column_beside_its_label(name: str, row: str, column: str, right: str) -> None:
@@ -72,6 +75,12 @@ def test_a_cell_stands_under_its_column_beside_its_label(name: str, row: str, co
 )
 def test_a_line_from_right_to_left_is_read_as_it_is_written(name: str, said: str) -> None:
     assert said in text_of(report(f"{name}.pdf"))
+
+
+def test_prose_in_two_columns_is_no_table() -> None:
+    pages = report("long_cells.pdf").pages
+    assert "the herring the book fills quickly, and a clerk was hired to write it. He was paid" in pages[1].text
+    assert [len(page.tables) for page in pages] == [2, 1, 0]
 
 
 def test_words_from_right_to_left_lie_where_they_are_printed() -> None:

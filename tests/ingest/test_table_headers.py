@@ -80,15 +80,6 @@ def test_a_small_mark_behind_an_amount_is_no_amount() -> None:
     assert "Home: 2021 387 (13); 2020 12" in _rows(page)
 
 
-def test_a_label_and_the_words_beside_it_go_on_together() -> None:
-    content = line(60, 720, "Product", 10) + line(130, 720, "Use", 10) + _cells(720, "2021", "2020", at=(420, 500))
-    content += line(60, 706, "Tar", 10) + line(130, 706, "Seams of boats and, less often,", 10)
-    content += line(134, 694, "of barrels", 10) + _cells(694, "10", "11", at=(420, 500))
-    content += line(60, 682, "Rope", 10) + line(130, 682, "Rigging", 10) + _cells(682, "12", "13", at=(420, 500))
-    (page,) = _pages(content)
-    assert "Tar Seams of boats and, less often, of barrels: 2021 10; 2020 11" in _rows(page)
-
-
 def test_labels_beside_figures_are_no_column_of_prose() -> None:
     content = b""
     for top in (740, 440):
