@@ -1,4 +1,4 @@
-"""Sentences about many runs: what the Monitor page says at its top, and changes on the time axis."""
+"""Sentences about many runs: what the Monitor page says at its top."""
 
 from __future__ import annotations
 
@@ -99,18 +99,6 @@ def _cost(found: Chosen) -> list[Said]:
     cost = "price unknown" if unpriced and not dollars else money(dollars)
     least = "at least " if unpriced and dollars else ""
     return [Said(f"{count(int(calls), 'outside call')}: {least}{cost}.", mark=mark("span", "calls"))]
-
-
-def change_sentence(kind: str, what: str) -> str:
-    """What changed, for a mark on the time axis."""
-    match kind:
-        case "documents":
-            return f"{count(int(what), 'document')} added"
-        case "thresholds":
-            *name, lower, upper = what.split()
-            return f"thresholds {lower} and {upper} for {' '.join(name)}"
-        case _:
-            return f"{kind} {what}"
 
 
 def _moved(now: Mean, before: Mean) -> bool:

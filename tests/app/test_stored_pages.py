@@ -11,6 +11,7 @@ import pytest
 from crag.analysis import tour
 from crag.analysis.evaluate import evaluations
 from crag.analysis.tour import load_story
+from crag.analysis.whatif.entries import Entry
 from crag.core.config import AppConfig
 from crag.core.events import Event
 from crag.core.sample import load_sample
@@ -27,7 +28,6 @@ from ui.app.program import program
 from ui.app.tab import RunsState
 from ui.ask import welcome
 from ui.compare.run_columns import Lane, heads, name_lanes
-from ui.tune.stored import StoredRun
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_a_run_of_another_build_is_drawn_everywhere(name):
     lane = Lane(run=trace.run_id, trace=trace, job=None, following=False)
     name_lanes([lane], lambda strategy, settings: strategy)
     assert "another version" in heads([lane]) and "speed" in heads([lane]) and "gone-strategy" in heads([lane])
-    assert StoredRun.of(trace).entry.settings.upper == Settings().upper
+    assert Entry.of(trace).settings.upper == Settings().upper
 
 
 def test_a_run_of_another_build_opens_in_ask_and_compare(with_stored_library, app):

@@ -359,7 +359,7 @@ def test_scores_of_two_evaluators_are_never_thrown_together(silent, tab):
 
 
 def test_the_export_names_every_run_and_runs_no_formula():
-    entries = {"run-1": stored.StoredRun.of(run(1, [0.9], question='=HYPERLINK("x")')).entry}
+    entries = {"run-1": Entry.of(run(1, [0.9], question='=HYPERLINK("x")'))}
     outcome: Outcome = stored.StoredDecisions(entries.values()).redecide(Settings(upper=0.95))
     _, _, make = exports.runs(outcome, entries)
     lines = csv_export(*make()).decode("utf-8-sig").splitlines()

@@ -51,13 +51,9 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
             _measures(columns, rest=True)
     with right:
         st.header("Actions", anchor=False)
-        again = any(column.result.actions != column.result.first_actions for column in columns)
-        first = again and st.toggle(
-            "Of the first retrieval", key="eval-first", help="Off: of the retrieval that was acted on."
-        )
         for place, column in enumerate(columns):
             st.markdown(f"{MARKS[place % len(MARKS)]} **{markdown(column.name)}**")
-            st.table(confusion(column, first=first), border="horizontal", hide_index=True)
+            st.table(confusion(column), border="horizontal", hide_index=True)
         found = funnel.show(session, chosen, called)
     funnel.losses(session, found)
     _rows(session, chosen, called, found)

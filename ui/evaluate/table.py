@@ -195,9 +195,9 @@ _FITS = {("CORRECT", "holds"), ("INCORRECT", "missing")}
 _CLASHES = {("CORRECT", "missing"), ("INCORRECT", "holds")}
 
 
-def confusion(column: Column, *, first: bool = False) -> list[dict[str, str]]:
-    """Actions against what the retrieval held, with a sign where they fit or clash. `first`: of the first retrieval."""
-    counts = column.result.first_actions if first else column.result.actions
+def confusion(column: Column) -> list[dict[str, str]]:
+    """Actions against what the retrieval held, with a sign where they fit or clash."""
+    counts = column.result.actions
     acts = any(sum(counts[name].values()) for name in Action)
     shown = [name for name in counts if (acts if name != "none" else any(counts[name].values()))]
     return [

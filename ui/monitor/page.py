@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from crag.analysis.monitoring.figures import BINS, By, Change, Chosen, Kind, behind, read_mark
+from crag.analysis.monitoring.figures import BINS, By, Chosen, Kind, behind, read_mark
 from crag.core.model_ids import maker
 from crag.core.runfacts import RunFacts
 from crag.core.types import Action
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
 from crag.messages.answers import STATES
-from crag.messages.monitoring import MOST_REWRITES, Said, change_sentence
+from crag.messages.monitoring import MOST_REWRITES, Said
 from crag.providers import registry
 from ui.app import clicks, guide
 from ui.app import tables as cells
@@ -142,7 +142,7 @@ def _view(session: Session, seen: Seen, workspace: str) -> None:
     """All that hangs on the filters; a change of one runs this alone."""
     own = workspace == session.workspace
     choice = filters.choice(seen.runs)
-    made = board(seen, choice, stored.added(session.library) if own else ())
+    made = board(seen, choice)
     _sentences(made.sentences)
     if made.found.span.runs:
         _charts(made)
@@ -217,8 +217,7 @@ def _panels(found: Chosen, theme: str) -> Iterator[Panel]:
 def _charts(made: Board) -> None:
     theme, found = charts.current_theme(), made.found
     heading("Runs and their actions", _width(found))
-    _plot(plots.action_mix(found, made.changes, theme), "Runs and their actions")
-    _changes(plots.numbered(made.changes, list(found.groups["time"])))
+    _plot(plots.action_mix(found, theme), "Runs and their actions")
     _table(tables.of_groups(found.groups["time"].values(), "time", "Time", bucket_text))
     with st.container(key="mon-charts"):
         panels = list(_panels(found, theme))
@@ -242,17 +241,6 @@ def _width(found: Chosen) -> str:
     since, until = (words.moment(each.isoformat(), "") for each in (found.since, found.until))
     name = {"hour": "an hour", "day": "a day", "week": "a week"}[found.width]
     return f"a bar {name}, {since} to {until} UTC; click a bar to list its runs"
-
-
-def _changes(found: Mapping[str, Sequence[tuple[int, Change]]]) -> None:
-    """What changed, by the numbers in the chart."""
-    items = [
-        f"**{number}** {markdown(f'{plots.bucket_text(bucket)}: {change_sentence(each.kind, each.what)}')}"
-        for bucket, group in found.items()
-        for number, each in group
-    ]
-    if items:
-        st.caption(" · ".join(items))
 
 
 def _table(table: Table, *, folded: bool = True) -> None:

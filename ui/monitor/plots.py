@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from crag.analysis.monitoring.figures import ACTIONS, BINS, STEPS, Change, Chosen, Group, Kind, mark
+from crag.analysis.monitoring.figures import ACTIONS, BINS, STEPS, Chosen, Group, Kind, mark
 from crag.core.types import Action
 from crag.export.html import words
-from crag.messages.monitoring import change_sentence
 from crag.text.formats import format_day, money
 from ui.components.charts import COLOURS, axis, framed
 from ui.monitor.tables import step_text
@@ -21,8 +20,8 @@ _PATTERNS = {"CORRECT": "", "AMBIGUOUS": "/", "INCORRECT": "x", "none": "."}
 _HEIGHT = 210
 
 
-def action_mix(found: Chosen, changed: Sequence[Change], theme: str) -> Figure:
-    """Runs over time, each bar made of the actions that were taken; dotted lines where something changed."""
+def action_mix(found: Chosen, theme: str) -> Figure:
+    """Runs over time, each bar made of the actions that were taken."""
     import plotly.graph_objects as go
 
     colours, buckets = COLOURS[theme], found.groups["time"]
@@ -49,7 +48,6 @@ def action_mix(found: Chosen, changed: Sequence[Change], theme: str) -> Figure:
         )
     figure = framed(bars, theme, 290, _across(theme, list(buckets)), _up(theme), right=6, top=26)
     figure.update_layout(barmode="stack", bargap=0.28, showlegend=True, legend=_LEGEND)
-    _changes(figure, changed, list(buckets), theme)
     return figure
 
 
@@ -62,36 +60,6 @@ _LEGEND = {
     "itemdoubleclick": False,
     "traceorder": "normal",
 }
-
-
-def _changes(figure: Figure, changed: Sequence[Change], buckets: Sequence[str], theme: str) -> None:
-    """Numbered lines; those of one bucket share one."""
-    colours = COLOURS[theme]
-    for bucket, group in numbered(changed, buckets).items():
-        label = ", ".join(str(number) for number, _ in group)
-        said = "; ".join(f"{number}: {change_sentence(each.kind, each.what)}" for number, each in group)
-        figure.add_shape(
-            type="line",
-            **{"x0": bucket, "x1": bucket, "y0": 0, "y1": 1, "yref": "paper", "layer": "below"},
-            line={"color": colours["quiet"], "width": 1, "dash": "dot"},
-        )
-        figure.add_annotation(
-            **{"x": bucket, "y": 1, "yref": "paper", "yanchor": "top", "text": label, "showarrow": False},
-            **{"hovertext": said, "bgcolor": colours["ground"], "bordercolor": colours["quiet"], "borderpad": 2},
-            font={"color": colours["ink"], "size": 11},
-        )
-
-
-def numbered(changed: Sequence[Change], buckets: Sequence[str]) -> dict[str, list[tuple[int, Change]]]:
-    """The changes in the span by bucket, each with its number."""
-    found: dict[str, list[tuple[int, Change]]] = {}
-    number = 0
-    for each in changed:
-        inside = [bucket for bucket in buckets if bucket <= each.at]
-        if inside and each.at >= buckets[0]:
-            number += 1
-            found.setdefault(inside[-1], []).append((number, each))
-    return found
 
 
 def over_time(found: Chosen, measure: str, theme: str, *, percent: bool = True, limit: float | None = None) -> Figure:

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from crag.analysis.monitoring.figures import Change, Choice, Chosen, changes, choose_runs
+from crag.analysis.monitoring.figures import Choice, Chosen, choose_runs
 from crag.analysis.monitoring.reading import RunFactsCache
 from crag.core.errors import CragError
 from crag.core.runfacts import RunFacts
 from crag.messages.monitoring import Said, compose_sentences
-from crag.storage.library import Library
 from ui.app.program import prices_in_use, program
 from ui.app.session import Session
 from ui.components.remembered import remembered
@@ -67,24 +66,18 @@ def _ledger(workspace: str) -> RunFactsCache:
     return RunFactsCache()
 
 
-def added(library: Library) -> list[tuple[str, str]]:
-    """When each document was added, ISO 8601, and its name."""
-    return [(document.added_at, document.name) for document in library.documents.all()]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
-    """The runs that are looked at in their groups, what is said of them, and what changed in their time."""
+    """The runs that are looked at in their groups, and what is said of them."""
 
     found: Chosen
     sentences: Sequence[Said]
-    changes: Sequence[Change]
 
 
-def board(seen: Seen, choice: Choice, added: Sequence[tuple[str, str]], now: datetime | None = None) -> Board:
+def board(seen: Seen, choice: Choice, now: datetime | None = None) -> Board:
     """What is drawn of these runs."""
     hour = (now or datetime.now(UTC)).replace(minute=0, second=0, microsecond=0)
-    return _board(seen.runs, seen.key, choice, tuple(added), hour)
+    return _board(seen.runs, seen.key, choice, hour)
 
 
 @remembered(max_entries=32)
@@ -92,10 +85,7 @@ def _board(
     _runs: Sequence[RunFacts],
     key: tuple[object, ...],
     choice: Choice,
-    added: tuple[tuple[str, str], ...],
     now: datetime,
 ) -> Board:
     found = choose_runs(_runs, choice, now)
-    since = found.since.isoformat()
-    changed = [each for each in changes(found.every, added) if each.at >= since]
-    return Board(found=found, sentences=compose_sentences(found), changes=changed)
+    return Board(found=found, sentences=compose_sentences(found))

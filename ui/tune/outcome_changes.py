@@ -15,7 +15,6 @@ from crag.export.html.elements import Html
 from crag.export.html.path import chip
 from crag.messages.answers import FAR, origin_text
 from crag.messages.tuning import unknown_sentence
-from crag.text.formats import money
 from ui.app import tables
 from ui.app.session import Session
 from ui.components.drawing import draw
@@ -79,18 +78,14 @@ def _row(entry: Entry, reason: str) -> tables.Row:
 # ---- what it saves ---------------------------------------------------------------------------------------------------
 
 
-def figures(outcome: Outcome, cost: Outcome | None) -> Html:
-    """Calls, searches, seconds and cost that would not be spent; strips kept; what would come on top, unknown.
-
-    `cost`: the same runs with dollars for seconds; None where no run made an outside call.
-    """
+def figures(outcome: Outcome) -> Html:
+    """Calls, searches and seconds that would not be spent; strips kept; what would come on top, unknown."""
     saved, kept = outcome.saved, outcome.kept
     shown = [
         h.span("lead")["Saved"],
         _figure(f"{saved.calls:,}", "outside call" + "s" * (saved.calls != 1), least=bool(saved.uncounted)),
         _figure(f"{saved.searches:,}", "web search" + "es" * (saved.searches != 1)),
         _figure(words.format_duration(saved.seconds) if saved.seconds else "0 s", ""),
-        _cost(cost),
         _figure(f"{kept.before:,} → {kept.after:,}", f"strips kept, over {words.count(kept.runs, 'run')} where known"),
     ]
     added = [
@@ -104,15 +99,6 @@ def figures(outcome: Outcome, cost: Outcome | None) -> Html:
 
 def _figure(value: str, label: str, *, least: bool = False) -> Html:
     return h.span["at least " if least else "", h.b[value], " ", label]
-
-
-def _cost(cost: Outcome | None) -> Html:
-    if cost is None:
-        return h.span["nothing paid for: local models"]
-    saved = cost.saved
-    if saved.uncounted and not saved.seconds:
-        return h.span["cost unknown: no price or no count of tokens"]
-    return _figure(money(saved.seconds), "", least=bool(saved.uncounted))
 
 
 def unknowns(outcome: Outcome, entries: Mapping[str, Entry]) -> None:

@@ -130,7 +130,7 @@ def _outcome_changes(session: Session, material: Material, outcome: Outcome, set
     warning = st.container()
     cell = outcome_changes.matrix(outcome)
     st.caption("Down: what they were. Across: what they would be. Select a number to list its questions.")
-    draw(outcome_changes.figures(outcome, material.cost.redecide(settings) if material.cost else None))
+    draw(outcome_changes.figures(outcome))
     if cell is not None:
         outcome_changes.listed(session, outcome, material.entries, cell)
     outcome_changes.unknowns(outcome, material.entries)

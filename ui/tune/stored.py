@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import streamlit as st
 
@@ -23,19 +23,16 @@ from crag.analysis.thresholds.labelled import (
     with_thumbs,
 )
 from crag.analysis.thresholds.sweep import Scored
-from crag.analysis.whatif.entries import Entry, Saved, Shared
+from crag.analysis.whatif.entries import Entry, Shared
 from crag.analysis.whatif.replay_plan import StoredDecisions
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Call, Step
 from crag.export.html import words
 from crag.messages.answers import origin_text
-from crag.providers.prices import Prices, sum_calls
 from crag.storage.labels import Label
 from crag.storage.library import Library
 from crag.storage.runs import Unreadable
 from crag.text import memory
-from ui.app.program import prices_in_use
 from ui.app.session import Session
 from ui.components import forms
 from ui.tune.cache import cached
@@ -44,20 +41,6 @@ _WORKSPACES = 8
 """Workspaces kept; the one that was not used for longest goes first."""
 _EVERY = 100_000_000
 """Runs of a library, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRun:
-    """A stored run without its texts. `steps`: that of each of the entry's stages; `calls`: its outside calls."""
-
-    entry: Entry
-    steps: tuple[Step, ...]
-    calls: tuple[Call, ...]
-
-    @classmethod
-    def of(cls, trace: Trace) -> StoredRun:
-        stages = (record.step for record in trace.steps if record.step not in ("contextualize", "answer", "verify"))
-        return cls(entry=Entry.of(trace), steps=tuple(stages), calls=trace.calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +75,7 @@ class StoredRuns:
     """
 
     state: State = field(default_factory=State)
-    _runs: dict[str, StoredRun] = field(default_factory=dict)
+    _runs: dict[str, Entry] = field(default_factory=dict)
     _judged: dict[str, Judged] = field(default_factory=dict)
     _unreadable: dict[str, UnreadableRun] = field(default_factory=dict)
     _order: tuple[str, ...] = ()
@@ -156,17 +139,17 @@ class StoredRuns:
                 self._unreadable[found.run_id] = UnreadableRun(found.run_id, question, found.message)
                 self.state = State()
             return
-        read = StoredRun.of(found)
+        read = Entry.of(found)
         wanted = _expectation(read, expected)
         judged = None if wanted is None else Judged(wanted, *expected_relevance(found, wanted))
         with self._lock:
-            self._runs[found.run_id] = replace(read, entry=self._shared.entry(read.entry))
+            self._runs[found.run_id] = self._shared.entry(read)
             if judged is not None:
                 self._judged[found.run_id] = judged
             self.state = State()
 
     @property
-    def runs(self) -> dict[str, StoredRun]:
+    def runs(self) -> dict[str, Entry]:
         """The runs by id, newest first."""
         with self._lock:
             return {id: self._runs[id] for id in self._order if id in self._runs}
@@ -186,32 +169,11 @@ class StoredRuns:
     def ledger(self, runs: frozenset[str] | None = None) -> StoredDecisions:
         """These runs, all without a choice, newest first."""
         with self._lock:
-            return StoredDecisions(read.entry for id, read in self.runs.items() if runs is None or id in runs)
+            return StoredDecisions(read for id, read in self.runs.items() if runs is None or id in runs)
 
 
-def _expectation(read: StoredRun, expected: Mapping[str, Question]) -> Question | None:
-    return expected.get(same_question(read.entry.question)) if expected else None
-
-
-def dollars(runs: Sequence[StoredRun], prices: Prices) -> StoredDecisions | None:
-    """The runs that made outside calls, with dollars in place of the seconds of their stages; None without any.
-
-    So what they save is what those stages cost; `uncounted` are the stages of which nobody knows.
-    """
-    entries = [_priced(run, prices) for run in runs if run.calls]
-    return StoredDecisions(entries) if entries else None
-
-
-def _priced(read: StoredRun, prices: Prices) -> Entry:
-    """Where a step was taken more than once, its cost is parted by the calls of each, or evenly."""
-    stages = []
-    for stage, step in zip(read.entry.stages, read.steps, strict=True):
-        whole = sum_calls([call for call in read.calls if call.step == step], prices)
-        weights = [each.took.calls for each, other in zip(read.entry.stages, read.steps, strict=True) if other == step]
-        part = stage.took.calls / sum(weights) if sum(weights) else 1 / len(weights)
-        took = Saved(seconds=whole.dollars * part, uncounted=int(bool(whole.unknown)))
-        stages.append(replace(stage, took=took))
-    return replace(read.entry, stages=tuple(stages))
+def _expectation(read: Entry, expected: Mapping[str, Question]) -> Question | None:
+    return expected.get(same_question(read.question)) if expected else None
 
 
 @st.cache_resource(max_entries=_WORKSPACES, show_spinner=False)
@@ -347,10 +309,9 @@ _AT_ONCE = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Material:
-    """The runs looked at: with what they took in seconds, in dollars (None: no outside calls), and their labels."""
+    """The runs looked at, with what they took and with their labels."""
 
     ledger: StoredDecisions
-    cost: StoredDecisions | None
     labels: Labels
     entries: Mapping[str, Entry]
 
@@ -376,20 +337,15 @@ def chosen(session: Session, stored_runs: StoredRuns) -> Callable[[], Material]:
         stored_runs.forget_deleted(session.library)
         state = stored_runs.state  # before the ledger: what comes in between is seen by the next call
         thumbs = tuple(session.library.labels.all())
-        prices, sets = prices_in_use(), set_ids(session)
+        sets = set_ids(session)
 
         ledger = cached("ledger", state, choice, lambda: stored_runs.ledger(choice))
-
-        def cost() -> StoredDecisions | None:
-            runs = stored_runs.runs
-            return dollars([runs[entry.run_id] for entry in ledger.entries], prices)
 
         def labels() -> Labels:
             return label_runs(ledger, stored_runs.judged, thumbs)
 
         return Material(
             ledger=ledger,
-            cost=cached("cost", state, (choice, prices), cost),
             labels=cached("labels", state, (choice, thumbs, sets), labels),
             entries={entry.run_id: entry for entry in ledger.entries},
         )
@@ -401,9 +357,9 @@ def _choice(session: Session, stored_runs: StoredRuns) -> frozenset[str] | None:
     """The runs to look at; None for all."""
     runs = stored_runs.runs
     options = {_ALL: f"All ({words.count(len(runs), 'run')})"}
-    for name, number in Counter(read.entry.strategy for read in runs.values()).most_common():
+    for name, number in Counter(read.strategy for read in runs.values()).most_common():
         options[f"strategy:{name}"] = f"Asked with {words.strategy(name)} ({number:,})"
-    for via, number in Counter(read.entry.via for read in runs.values()).most_common():
+    for via, number in Counter(read.via for read in runs.values()).most_common():
         if said := origin_text(via):
             options[f"via:{via}"] = f"Asked {said} ({number:,})"
     members: dict[str, frozenset[str]] = {}
@@ -418,7 +374,7 @@ def _choice(session: Session, stored_runs: StoredRuns) -> frozenset[str] | None:
     choice = forms.choice("Runs", options, _RUNS)
     kind, _, name = choice.partition(":")
     if kind == "strategy":
-        return frozenset(id for id, read in runs.items() if read.entry.strategy == name)
+        return frozenset(id for id, read in runs.items() if read.strategy == name)
     if kind == "via":
-        return frozenset(id for id, read in runs.items() if read.entry.via == name)
+        return frozenset(id for id, read in runs.items() if read.via == name)
     return members.get(choice)

@@ -47,8 +47,8 @@ Seconds of single steps come beside them, as `seconds_<step>`.
 class Result:
     """One strategy over one set. `unfinished` runs failed or were stopped; they are in no mean they can't tell of.
 
-    `unscored`: questions whose expected answer can't be compared with what was answered. `actions` and
-    `first_actions`: see `confusion`.
+    `unscored`: questions whose expected answer can't be compared with what was answered. `actions`:
+    see `confusion`.
     """
 
     strategy: str
@@ -57,7 +57,6 @@ class Result:
     unscored: int
     means: dict[str, Mean]
     actions: dict[str, dict[str, int]]
-    first_actions: dict[str, dict[str, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,19 +99,15 @@ def summed_up(rows: Sequence[ResultRow]) -> Result:
             for name, known, (low, high) in zip(names, columns, intervals(values), strict=True)
         },
         actions=confusion(rows),
-        first_actions=confusion(rows, first=True),
     )
 
 
-def confusion(rows: Sequence[ResultRow], *, first: bool = False) -> dict[str, dict[str, int]]:
-    """Counts by action ("none" of plain RAG and of broken runs), then by whether the retrieval holds what is sought.
-
-    `first`: of the first retrieval; else of the one acted on.
-    """
+def confusion(rows: Sequence[ResultRow]) -> dict[str, dict[str, int]]:
+    """Counts by action ("none" of plain RAG and of broken runs), then by whether its retrieval holds what is sought."""
     table = {name: dict.fromkeys(("holds", "missing", "unknown"), 0) for name in (*map(str, Action), "none")}
     for row in rows:
-        action, held = (row.first_action, row.first_holds) if first else (row.action, row.acted_holds)
-        table[str(action or "none")]["unknown" if held is None else "holds" if held else "missing"] += 1
+        held = row.acted_holds
+        table[str(row.action or "none")]["unknown" if held is None else "holds" if held else "missing"] += 1
     return table
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -280,49 +279,3 @@ def behind(mark: str, found: Chosen) -> list[RunFacts]:
     kind, measure, name = read_mark(mark)
     group = found.groups.get(kind, {}).get(name)  # type: ignore[call-overload]
     return group.behind(measure) if group is not None and measure in MEASURES else []
-
-
-# ---- what changed --------------------------------------------------------------------------------------------------
-
-
-ChangeKind = Literal["evaluator", "model", "thresholds", "documents"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """Something that may explain what is seen. `at`: ISO 8601, UTC. `kind`: evaluator, model, thresholds, documents.
-
-    `what` is a value to be put in words: an id, a pair of thresholds, a count.
-    """
-
-    at: str
-    kind: ChangeKind
-    what: str
-
-
-def changes(runs: Sequence[RunFacts], added: Sequence[tuple[str, str]] = ()) -> list[Change]:
-    """What was used for the first time, in order; `added`: when documents were added (ISO 8601), and their names.
-
-    Of a day's documents one change tells. What the first run of all used is no change.
-    """
-    found: list[Change] = []
-    known: dict[tuple[ChangeKind, str], set[str]] = {}
-    first = runs[0].started_at if runs else ""
-    for run in runs:
-        said: dict[tuple[ChangeKind, str], set[str]] = {
-            ("evaluator", ""): {run.evaluator},
-            ("model", ""): {each.model for each in run.used},
-        }
-        if run.upper is not None and run.lower is not None:
-            said["thresholds", run.strategy] = {f"{run.lower:.2f} {run.upper:.2f}"}
-        for (kind, of), values in said.items():
-            fresh = values - {""} - known.get((kind, of), set())
-            if (kind, of) in known or kind == "model":
-                found += [Change(at=run.started_at, kind=kind, what=f"{of} {each}".strip()) for each in sorted(fresh)]
-            if fresh:
-                known.setdefault((kind, of), set()).update(fresh)
-    days = Counter(at[:10] for at, _ in added if at >= first)
-    found += [
-        Change(at=min(at for at, _ in added if at[:10] == day), kind="documents", what=str(days[day])) for day in days
-    ]
-    return sorted(found, key=lambda change: change.at)

@@ -104,14 +104,13 @@ def test_actions_are_counted_by_what_was_retrieved() -> None:
         (None, False),
     ]
     made = [
-        ResultRow(question_id=str(number), question="?", action=action, acted_holds=held, first_action=Action.AMBIGUOUS)
+        ResultRow(question_id=str(number), question="?", action=action, acted_holds=held)
         for number, (action, held) in enumerate(cases)
     ]
     table = confusion(made)
     assert table["CORRECT"] == {"holds": 2, "missing": 1, "unknown": 0}
     assert table["INCORRECT"] == {"holds": 0, "missing": 0, "unknown": 1}
     assert table["none"] == {"holds": 0, "missing": 1, "unknown": 0}
-    assert confusion(made, first=True)["AMBIGUOUS"]["unknown"] == 5
     assert summed_up(made).actions == table
 
 

@@ -153,24 +153,12 @@ def test_what_matters_is_said_first() -> None:
         replace(run, searches=3, rewrites=2, action="INCORRECT", scope="") if run.started_at > late.isoformat() else run
         for run in runs
     ]
-    made_of = board(Seen(moved, ("moved",)), Choice(span="week"), (), NOW)
+    made_of = board(Seen(moved, ("moved",)), Choice(span="week"), NOW)
     warned = [each.mark for each in made_of.sentences if each.warns]
     assert [each.mark for each in made_of.sentences[: len(warned)]] == warned
     assert {mark("span", "web"), mark("span", "rewrites")} <= set(warned)
     for each in made_of.sentences:
         assert not each.mark or behind(each.mark, made_of.found), each
-    quiet = board(Seen(runs, ("quiet",)), Choice(span="week"), (), NOW)
+    quiet = board(Seen(runs, ("quiet",)), Choice(span="week"), NOW)
     assert mark("span", "web") in {each.mark for each in quiet.sentences if not each.warns}
     assert [each.mark for each in compose_sentences(choose_runs([], Choice(), NOW))] == [""]
-
-
-def test_what_was_used_for_the_first_time_is_a_change() -> None:
-    runs = [replace(run, lower=0.2, upper=0.4) for run in month(40)]
-    runs[20:] = [replace(run, upper=0.6, evaluator="llm:x") for run in runs[20:]]
-    added = [(runs[30].started_at, "a.pdf"), (runs[30].started_at, "b.pdf"), ("2020-01-01T00:00:00+00:00", "old.pdf")]
-    found = figures.changes(runs, added)
-    assert [(each.kind, each.what) for each in found if each.kind != "model"] == [
-        ("evaluator", "llm:x"),
-        ("thresholds", "balanced 0.20 0.60"),
-        ("documents", "2"),
-    ]
