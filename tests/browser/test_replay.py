@@ -84,7 +84,7 @@ def test_its_lines_are_moved_and_a_dot_leads_to_its_passage(exported):
     page.keyboard.press("Home")
     expect(says).to_contain_text("From partly to enough (CORRECT): the question would be asked again.")
     expect(page.locator(".run[data-asked-again]")).to_have_count(1)
-    expect(page.locator(".cx.rail")).to_have_attribute("data-route", "documents")
+    expect(page.locator(".cx.rail[role=group]")).to_have_attribute("data-route", "documents")
     page.keyboard.press("End")
     expect(line).to_have_attribute("aria-valuenow", "1")
     expect(page.locator(".run[data-asked-again]")).to_have_count(0)
