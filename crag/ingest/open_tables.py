@@ -7,7 +7,7 @@ with the first column's next text. What the cells say is read as a ruled table's
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
@@ -38,7 +38,7 @@ _LEAST_GAP = 4.0
 _STRIP = 16.0  # the width of a strip of the page
 _ALIGNED = 3.0  # edges that are counted together
 # Shares.
-_TIGHT = 8  # of the lines, one in so many stands closer to the one above than cells' lines do
+_TIGHT = 8  # of the lines, one in this number stands closer to the one above than cells' lines do
 _BROKEN = 0.25  # of the blocks that white parts, that may be several rows
 _ENDED = 0.5  # of the rows, whose text ends before its column does; half of it where white parts them
 _LINED_UP = 0.6  # of a column's lines, that begin, end or are centred at one place
@@ -76,8 +76,7 @@ class _Line(NamedTuple):
 
 def find_open_tables(page: PageWords, rows: Sequence[Row]) -> list[LaidTable]:
     """The tables without lines among the rows of a page, top to bottom. Their words are taken out of `page.words`."""
-    found: list[LaidTable] = []
-    used: set[int] = set()
+    found, used = list[LaidTable](), set[int]()
     parted = [at for at, row in enumerate(rows) if len(row.segments) > 1]
     near = {place for at in parted for place in range(at - _AROUND, at + _AROUND + 1)} if len(parted) > 1 else set()
     stretches = [[rows[at] for at in each] for is_near, each in groupby(range(len(rows)), near.__contains__) if is_near]
@@ -159,7 +158,7 @@ def _blocks(lines: Sequence[_T], begins: Callable[[list[_T], _T], bool]) -> list
 
 
 def _white(block: Sequence[Row | _Line], line: Row | _Line) -> float:
-    return line.box.top - max(each.box.bottom for each in block)
+    return line.box.top - max(each.box.bottom for each in block[-_AROUND:])
 
 
 def _spans(rows: Sequence[Row]) -> list[Gap]:
@@ -184,10 +183,10 @@ def _between(spans: Sequence[Gap]) -> list[Gap]:
 
 def _keep(gaps: dict[Gap, int], unit: Sequence[Row], spans: Sequence[Gap]) -> tuple[dict[Gap, int], list[int]]:
     """What some lines leave of the gaps, and the counts of those over which they are written."""
-    kept: dict[Gap, int] = {}
-    lost: list[int] = []
+    kept, lost = dict[Gap, int](), list[int]()
+    starts, ends = [span[0] for span in spans], [span[1] for span in spans]
     for (left, right), lines in gaps.items():
-        inner = [span for span in spans if span[1] > left and span[0] < right]
+        inner = spans[bisect_right(ends, left) : bisect_left(starts, right)]
         free = _between([(left, left), *inner, (right, right)])
         free = [gap for gap in free if gap[1] - gap[0] >= _least(unit[0])]
         lost += [] if free else [lines]
@@ -298,7 +297,8 @@ def _part(lines: Sequence[_Line], columns: dict[int, list[Segment]]) -> list[lis
 
     def begins_closely(block: list[_Line], line: _Line) -> bool:
         own, first, above = line.cells.keys(), block[0].cells.keys(), block[-1].cells.keys()
-        if line.is_over or block[-1].is_over or own & amounts & {column for each in block for column in each.cells}:
+        shared = own & amounts
+        if line.is_over or block[-1].is_over or (shared and any(shared & each.cells.keys() for each in block)):
             return True
         return 0 in own and (own >= first or not own <= above or any(ends(column, block[-1], line) for column in own))
 

@@ -72,7 +72,7 @@ class EarlyRecognition:
     def __init__(self, file: File, config: AppConfig, cancel: threading.Event | None) -> None:
         self._file, self._config, self._stop = file, config, _Stop(cancel)
         self._pool = ThreadPoolExecutor(1)
-        self._begun: tuple[int, Future[list[Frame]]] | None = None
+        self._first: tuple[int, Future[list[Frame]]] | None = None
 
     def __enter__(self) -> EarlyRecognition:
         return self
@@ -83,9 +83,8 @@ class EarlyRecognition:
 
     def begin(self, number: int) -> None:
         """Begin with this page, unless another was first or recognition can't be had."""
-        wanted = self._file.media == "pdf" and self._config.limits.recognise_pages and installed()
-        if wanted and self._begun is None:
-            self._begun = number, self._pool.submit(self._frames, number)
+        if self._first is None and self._file.media == "pdf" and self._config.limits.recognise_pages and installed():
+            self._first = number, self._pool.submit(self._frames, number)
 
     def _frames(self, number: int) -> list[Frame]:
         return list(_run(self._file, self._config, [number], self._stop))
@@ -93,9 +92,9 @@ class EarlyRecognition:
     def frames(self, numbers: Sequence[int]) -> Iterator[Frame]:
         """What recognition says of these pages. Raises as `run_child`."""
         rest = list(numbers)
-        if self._begun is not None and self._begun[0] in rest:
-            rest.remove(self._begun[0])
-            yield from self._begun[1].result()
+        if self._first is not None and self._first[0] in rest:
+            rest.remove(self._first[0])
+            yield from self._first[1].result()
         if rest:
             yield from _run(self._file, self._config, rest, self._stop)
 
@@ -116,7 +115,7 @@ def recognise(
 ) -> Unrecognised | None:
     """Reads those of the pages that have no text; `taken` is given each as the child's plain values.
 
-    `early` may have begun with one.
+    `early` may be at one of them already.
 
     `pictured` are the numbers of pages that are a picture with little text over it, a stamp maybe: they are read too.
     What it can't read stays as it is, and is what it returns. Raises CancelledError.

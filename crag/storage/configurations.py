@@ -17,7 +17,7 @@ from crag.text.characters import whole_text
 LONGEST_NAME = 60
 """Characters of a name."""
 MOST = 50
-"""So many are saved in a library at most."""
+"""Saved configurations of a library."""
 _KEY = "configuration "
 _PUBLISHED = {said.casefold() for each in STRATEGIES.values() for said in (each.name, each.title)}
 

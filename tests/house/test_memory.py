@@ -25,6 +25,7 @@ WITHOUT_TEXTS = {
     "ui/app/program.py": "the program",
     "ui/app/saved_choices.py": "choices",
     "ui/ask/welcome.py": "the sample's recording",
+    "ui/demo/page.py": "the sample's recordings",
     "ui/settings/servers.py": "addresses of servers",
     "ui/tune/stored.py": "runs, which are dropped one by one",
 }

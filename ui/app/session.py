@@ -43,6 +43,7 @@ from ui.components.tab_state import is_kept
 
 CHOICE = "strategy-choice"
 """The key of the widget by which Ask's strategy is chosen."""
+_OF = {"forced", "where"}  # no name of a configuration depends on them
 _REMEMBERED = 64
 """Records of runs that the process keeps, those looked at last."""
 _TITLE = 120
@@ -294,11 +295,11 @@ class Session(Presence):
         """The strategy, or the saved configuration, of this name; of none, the default. Raises StorageError."""
         return STRATEGIES.get(name) or self.strategies.get(name) or STRATEGIES["balanced"]
 
-    def called(self, strategy: str, settings: Settings) -> str:
-        """The name of the saved configuration that asks so; without one, the strategy's. Raises StorageError."""
-        asks = settings.changed(forced="", where=EVERY)
-        saved = (each for each in self.strategies.values() if each.base == strategy)
-        return next((each.name for each in saved if each.settings.changed(forced="", where=EVERY) == asks), strategy)
+    @property
+    def called(self) -> Callable[[str, Settings], str]:
+        """Names the saved configuration that asks as a strategy with settings does; without one, the strategy."""
+        saved = {(it.base, it.settings.model_dump_json(exclude=_OF)): name for name, it in self.strategies.items()}
+        return lambda strategy, settings: saved.get((strategy, settings.model_dump_json(exclude=_OF)), strategy)
 
     @property
     def strategy(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import streamlit as st
 
-from crag.analysis.tour import QUESTIONS, STRATEGIES, is_misled, load_runs, load_story, marked
+from crag.analysis.tour import QUESTIONS, STRATEGIES, Break, is_misled, load_runs, load_story, marked
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.export.html import elements as h
@@ -38,7 +38,7 @@ _HOW = "The answer is taken away, a later year is asked for, an order to the mod
 
 def show(session: Session) -> None:
     """The wall of stories, and over it the one that the address names. Raises NotFoundError."""
-    stories = {each.lower(): Trace.from_events(load_story(each.lower())) for each in Action}
+    stories = _recorded()[0]
     if presentation.wanted():
         _present(session, st.query_params.get(_STORY, ""), stories)
     apply_more("rail.css")
@@ -48,7 +48,7 @@ def show(session: Session) -> None:
         with next(places):
             _card(each.lower(), title, stories[each.lower()].meant, about, picture_rail(stories[each.lower()]))
     with next(places):
-        _card(_BREAK, _BROKEN, _HOW, "Plain RAG and CRAG are asked the same.", _scoreboard(_misled()))
+        _card(_BREAK, _BROKEN, _HOW, "Plain RAG and CRAG are asked the same.", _scoreboard())
 
 
 def _card(story: str, title: str, said: str, about: str, picture: Html) -> None:
@@ -68,29 +68,29 @@ def _present(session: Session, story: str, stories: Mapping[str, Trace]) -> None
     if story == _BREAK:
         presentation.show(draw_slides(list(_slides()), _BROKEN, _HOW, name=story, app=True))
     elif trace := stories.get(story):
-        shown = pictures(session.library, trace, pageview.image)
-        presentation.show(show_slides(trace, shown, name=story, app=True))
+        presentation.show(show_slides(trace, pictures(session.library, trace, pageview.image), name=story, app=True))
 
 
-def _misled() -> dict[str, int]:
+@st.cache_resource(show_spinner=False)
+def _recorded() -> tuple[dict[str, Trace], dict[Break, tuple[Trace, ...]]]:
+    """The run of each action, and the runs of each situation."""
+    stories = {each.lower(): Trace.from_events(load_story(each.lower())) for each in Action}
+    return stories, {each: load_runs(each) for each in QUESTIONS}
+
+
+def _scoreboard() -> Html:
     """How many of the situations misled each strategy."""
-    runs = [(situation, load_runs(situation)) for situation in QUESTIONS]
-    return {name: sum(is_misled(each, of[place]) for each, of in runs) for place, name in enumerate(STRATEGIES)}
-
-
-def _scoreboard(misled: Mapping[str, int]) -> Html:
-    lines = [
-        h.p[f"{_WHO[name]} was misled ", h.b[number], f" of {len(QUESTIONS)} times"] for name, number in misled.items()
-    ]
-    return h.div("cx scoreboard")[lines]
+    misled = [[is_misled(each, run) for run in runs] for each, runs in _recorded()[1].items()]
+    lines = [(who, " was misled ", h.b[sum(own)]) for who, *own in zip(_WHO.values(), *misled, strict=True)]
+    return h.div("cx scoreboard")[(h.p[line, f" of {len(QUESTIONS)} times"] for line in lines)]
 
 
 def _slides() -> Iterator[DrawnSlide]:
     """The score, then each situation with what both make of it side by side."""
-    yield DrawnSlide(step=_BROKEN, says=_HOW, picture=_scoreboard(_misled()))
-    for each in QUESTIONS:
-        pair = [h.div[_run(trace)] for trace in load_runs(each)]
-        yield DrawnSlide(step=TITLES[each], says=situation_sentence(each), picture=h.div("pair")[pair])
+    yield DrawnSlide(step=_BROKEN, says=_HOW, picture=_scoreboard())
+    for each, runs in _recorded()[1].items():
+        pair = h.div("pair")[(h.div[_run(trace)] for trace in runs)]
+        yield DrawnSlide(step=TITLES[each], says=situation_sentence(each), picture=pair)
 
 
 def _run(trace: Trace) -> Html:

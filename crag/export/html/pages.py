@@ -174,8 +174,8 @@ def _run(
 def _rail(trace: Trace) -> Html:
     """Where the scores lie between the lines, which can be dragged; nothing of a run without grades."""
     settings = Settings.stored(trace.settings).settings
-    known = bool(trace.searches) or not searches_web(trace.action, settings)  # else it was asked to, and there was none
-    data = describe_run(trace, settings, settings, web=known)
+    # A run that was to search the web and did not had none.
+    data = describe_run(trace, settings, settings, web=not searches_web(trace.action, settings))
     return _DATA.format("railed", _encoded(data)) if data else Html()
 
 
