@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from xdist.scheduler import LoadFileScheduling
 
     from tests.support.milvus_server import MilvusServer
+    from tests.support.model_server import Server
     from tests.support.postgres_server import PostgresServer
 
 # A busy machine is slow without being wrong; what failed once is tried again in the same order.
@@ -117,6 +118,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
             return SERVERS[0] if nodeid.startswith(SERVERS) else super()._split_scope(nodeid)
 
     return Scheduling(config, log)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """A model server on loopback."""
+    from tests.support.model_server import serving
+
+    with serving() as running:
+        yield running
 
 
 @pytest.fixture(autouse=True)

@@ -147,7 +147,7 @@ class ChatModel:
         return self._bound[known]
 
     def _made(self, max_tokens: int, schema: type[BaseModel] | None, temperature: float) -> Any:
-        from langchain_openai import ChatOpenAI  # takes a second to load, which only who asks a model waits for
+        from langchain_openai import ChatOpenAI
 
         options: dict[str, Any] = {"temperature": temperature, "max_completion_tokens": max_tokens}
         if schema is not None:
@@ -238,6 +238,8 @@ class MeteredChat:
     @contextmanager
     def _time(self) -> Iterator[tuple[float, set[PendingCall]]]:
         """The seconds there are for what is within, and its open calls. Those still open at its end were given up."""
+        import langchain_openai  # noqa: F401  here: while the loop of all calls loads it, no other is answered
+
         left, calls = self._meter.left(), set[PendingCall]()
         seconds = left if left > 0 else REFUSAL_SECONDS
         try:

@@ -99,9 +99,10 @@ class LocalServers:
 
 def list_models(endpoint: Endpoint) -> list[str]:
     """The names of the server's chat models, in order. Raises ProviderError."""
+    _load_client()
     base = (endpoint.base_url or OPENAI).rstrip("/")
     names = wait_for(lambda: _names(base, endpoint, SECONDS), seconds=SECONDS + 1, cancel=threading.Event())
-    return sorted(name for name in names if not _is_one_of(name, NO_CHAT))
+    return _of_kind(names, NO_CHAT, holds=False)
 
 
 def running_servers(usual: Mapping[str, str] = LOCAL_SERVERS) -> list[LocalServer]:
@@ -116,21 +117,23 @@ def running_servers(usual: Mapping[str, str] = LOCAL_SERVERS) -> list[LocalServe
 
         return await asyncio.gather(*(one(address) for address in usual.values()))
 
+    _load_client()
     found = wait_for(knocked, seconds=KNOCK * 4, cancel=threading.Event())
     return [
-        LocalServer(
-            name,
-            address,
-            tuple(sorted(each for each in names if not _is_one_of(each, NO_CHAT))),
-            tuple(sorted(each for each in names if _is_one_of(each, EMBEDS))),
-        )
+        LocalServer(name, address, tuple(_of_kind(names, NO_CHAT, holds=False)), tuple(_of_kind(names, EMBEDS)))
         for (name, address), names in zip(usual.items(), found, strict=True)
         if names
     ]
 
 
-def _is_one_of(name: str, parts: Sequence[str]) -> bool:
-    return any(part in name.lower() for part in parts)
+def _load_client() -> None:
+    """Load OpenAI's client, which only a server needs: here, as nothing else is answered while the loop loads it."""
+    import crag.providers.chat  # noqa: F401
+
+
+def _of_kind(names: Sequence[str], parts: Sequence[str], *, holds: bool = True) -> list[str]:
+    """Those that hold one of the parts, or none of them, in order."""
+    return sorted(name for name in names if any(part in name.lower() for part in parts) is holds)
 
 
 def try_model(endpoint: Endpoint) -> Trial:
@@ -168,7 +171,7 @@ async def _names(base: str, endpoint: Endpoint, seconds: float, *, proxied: bool
 
     Raises ProviderError.
     """
-    from crag.providers.chat import translate_error  # loads OpenAI's client, which only a server needs
+    from crag.providers.chat import translate_error
 
     headers = {"Authorization": f"Bearer {endpoint.key.get_secret_value()}"} if endpoint.key else {}
     meter = UsageTracker(Budget(calls=1, seconds=seconds))

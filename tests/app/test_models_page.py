@@ -22,6 +22,7 @@ from ui.components.tab_state import ShownLibrary
 
 KEY = "sk-session-7f3aQzLm2c"
 OWNER_KEY = "sk-owner-9dKw4TbXe1"
+KINDS = ("segmented_control", "selectbox", "toggle", "text_input", "number_input")
 
 
 @pytest.fixture
@@ -30,13 +31,11 @@ def models(app):
 
 
 def widget(app, name):
-    kinds = ("segmented_control", "selectbox", "toggle", "text_input", "number_input")
-    return next(element for kind in kinds for element in getattr(app, kind) if element.key == f"models-{name}")
+    return next(element for kind in KINDS for element in getattr(app, kind) if element.key == f"models-{name}")
 
 
 def names(app) -> set[str]:
-    kinds = ("segmented_control", "selectbox", "toggle", "text_input", "number_input")
-    return {element.key.removeprefix("models-") for kind in kinds for element in getattr(app, kind) if element.key}
+    return {element.key.removeprefix("models-") for kind in KINDS for element in getattr(app, kind) if element.key}
 
 
 def choose(app, **values):
@@ -272,6 +271,12 @@ def test_a_choice_that_is_no_longer_there_is_told_and_can_be_changed(data):
     assert program().config.limits.run_calls == 77, "the other choices hold"
     choose(models, web="duckduckgo", evaluator="local")
     assert "no provider called" not in plain(models)
+
+
+@pytest.mark.parametrize(("name", "of"), [("llm", "none"), ("evaluator", "local"), ("writer", "auto"), ("web", "off")])
+def test_a_choice_that_the_browser_lost_is_shown_again(models, name, of):
+    choose(models, **{name: None})
+    assert widget(models, name).value == of and "Nothing has been changed" in said(models)
 
 
 def test_strangers_name_a_search_server_only_where_one_is_allowed(shared, monkeypatch):

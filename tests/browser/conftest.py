@@ -14,7 +14,7 @@ from crag.core.trace import Trace
 from crag.storage.private import name_of
 from tests.support import local_models
 from tests.support.app_server import Served, gated, over_the_sample, serving
-from tests.support.browsing import ARGUMENTS
+from tests.support.browsing import ARGUMENTS, settled
 from tests.support.web_server import Reply, Server
 from tests.support.web_server import serving as answering
 from ui.app import saved_choices
@@ -161,3 +161,11 @@ def open_page(request, browser, tab):
     assert not forbidden
     assert not [url for url in unarmed if not url.startswith(("data:", "blob:"))]
     assert left, "the browser asked the app for something"
+
+
+@pytest.fixture
+def page(open_page, answered):
+    """A finished run of the sample on Ask."""
+    page = open_page(answered)
+    page.locator(".sources li").first.wait_for()
+    return settled(page)

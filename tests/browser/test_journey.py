@@ -28,14 +28,6 @@ def first(open_page):
     return settled(page)
 
 
-@pytest.fixture
-def page(open_page, answered):
-    """A finished run on Ask."""
-    page = open_page(answered)
-    page.locator(".sources li").first.wait_for()
-    return settled(page)
-
-
 @pytest.mark.slow  # test_live.py opens one too
 def test_a_citation_opens_the_page_it_comes_from_at_the_cited_words(page):
     cite = page.locator("button.cite").first

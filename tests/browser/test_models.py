@@ -67,7 +67,7 @@ def test_from_a_wrong_key_to_a_cited_answer(page, served):
         told(page, "does not accept the key")
         enter(page, "Model", "ok")
         page.locator(".st-key-models-test-llm button:enabled").click()
-        told(page, "Enter a valid key in Settings.")
+        expect(page.get_by_test_id("stAlert")).to_contain_text("Enter a valid key in Settings.")
         assert page.get_by_label("Key", exact=True).input_value() == "" and not server.answered
         enter(page, "Key", KEY)
         told(page, "1 model listed by the server.")

@@ -22,14 +22,6 @@ def heading(page):
     return page.locator(".slideshow:not([hidden]) .scene.shown h2")
 
 
-@pytest.fixture
-def page(open_page, answered):
-    """A finished run of the sample on Ask."""
-    page = open_page(answered)
-    page.locator(".sources li").first.wait_for()
-    return settled(page)
-
-
 def test_a_run_is_presented_with_the_arrow_keys_and_left_with_escape(page):
     page.get_by_role("button", name="Share", exact=True).click()
     page.get_by_role("button", name="Present it full screen").click()

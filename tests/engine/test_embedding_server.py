@@ -23,12 +23,6 @@ QUESTION = "How long did hiring take in 2019?"
 TEXT = b"Hiring took 98 days in 2019.\n\nThe bridge was opened in 1902."
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as running:
-        yield running
-
-
 @contextmanager
 def engine(data: Path, address: str, model: str = "words") -> Iterator[Engine]:
     config = AppConfig.of(data=data, embedding="openai-compatible", embedding_base_url=address, embedding_model=model)

@@ -10,7 +10,7 @@ import pytest
 from crag import AppConfig, Engine, RunRequest, Trace, events
 from crag.core.config import Keys
 from crag.messages.wording import outcome_sentence
-from tests.support.model_server import Server, serving
+from tests.support.model_server import Server
 from tests.support.small_library import WordEmbedder, add_document
 
 QUESTION = "What is this document about?"
@@ -21,12 +21,6 @@ PAGES = [
 ]
 FEE = "The fee rises to 36 euros a year"
 TREES = "The club plants forty apple trees along the northern path"
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as running:
-        yield running
 
 
 @pytest.fixture

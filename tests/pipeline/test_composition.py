@@ -15,17 +15,11 @@ from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.testing.fakes import FakeClock, ScriptedEvaluator, ScriptedStripGrader
-from tests.support.model_server import Server, serving
+from tests.support.model_server import Server
 from tests.support.small_library import WordEmbedder, fill, spread
 
 QUESTION = "How long did hiring take in 2019?"
 KEY = "sk-owner-and-nobody-else"
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as running:
-        yield running
 
 
 @pytest.fixture

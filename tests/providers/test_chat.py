@@ -33,12 +33,6 @@ class Score(BaseModel):
     score: float = Field(ge=0, le=1)
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as running:
-        yield running
-
-
 def chat(
     server: Server, model: str, calls: list[Call] | None = None, clock: FakeClock | None = None, **budget: float
 ) -> MeteredChat:

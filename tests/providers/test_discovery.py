@@ -1,11 +1,31 @@
 """Model servers of this machine are found in a thread of their own, and nobody waits for them."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 
 from crag.providers.discovery import LocalServer, LocalServers
 from tests.support.model_server import serving
 
 CLOSED = "http://127.0.0.1:9/v1"
+
+
+LOADING = f"""
+import sys, threading
+class Loading:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("openai", "langchain_openai"):
+            print(name, threading.current_thread().name)
+sys.meta_path.insert(0, Loading())
+from crag.core.errors import CragError
+from crag.providers.discovery import list_models, try_model
+from crag.providers.endpoint import Endpoint
+for ask in (list_models, try_model):
+    try:
+        ask(Endpoint(provider="local", model="any", base_url="{CLOSED}"))
+    except CragError:
+        pass
+"""
 
 
 class StillClock:
@@ -39,3 +59,8 @@ def test_nobody_waits_and_what_was_found_holds_for_a_while() -> None:
     assert servers.found() == () and len(begun) == 2, "the last ones hold while it looks again"
     begun[1]()
     assert servers.found(again=True) == () and len(begun) == 3
+
+
+def test_clients_load_where_they_hold_up_no_other_call() -> None:
+    told = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True, check=True).stdout
+    assert told.split() == ["openai", "MainThread", "langchain_openai", "MainThread"]

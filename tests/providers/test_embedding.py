@@ -24,12 +24,6 @@ def shared() -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as running:
-        yield running
-
-
 def embedder(server: Server, model: str = "words", circuits: Circuits | None = None) -> ServerEmbedder:
     endpoint = Endpoint(provider="openai-compatible", model=model, base_url=server.address, key=SecretStr(KEY))
     return ServerEmbedder(endpoint, lambda: UsageTracker(clock=FakeClock(), circuits=circuits))

@@ -175,7 +175,7 @@ def _held(session: Session, name: str, *, key: str = "", empty: Any = "") -> dic
         "help": markdown(registry.about(name)["help"]),
         "disabled": not allowed_choices.free(name, shared=session.shared),
         "on_change": _chosen,
-        "args": (session, name, key),
+        "args": (session, name, key, empty),
     }
 
 
@@ -186,8 +186,10 @@ def _value(session: Session, name: str) -> Any:
     return typed if wrong else session.config.get(name)
 
 
-def _chosen(session: Session, name: str, key: str) -> None:
+def _chosen(session: Session, name: str, key: str, empty: Any) -> None:
     value = st.session_state[key]
+    if value is None and empty is not None:
+        return  # a browser that lost what one of these must show is told it again
     if name == "web_folder":
         value = Path(value.strip()) if value.strip() else None
     elif value is None or isinstance(value, str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -33,6 +33,7 @@ from ui.components.drawing import draw
 from ui.settings import controls
 from ui.settings.state import state
 
+T = TypeVar("T")
 _OFFERED = 4
 """Models of a server that are offered at one click."""
 
@@ -170,16 +171,9 @@ def _listed(session: Session, endpoint: Endpoint) -> list[str] | CragError | Non
         return None
     state().list_asked = False
     with st.spinner("Asking for its models…"):
-        found = _names(endpoint)
+        found = _outcome(endpoint, list_models)
     state().listed = (endpoint, found)
     return found
-
-
-def _names(endpoint: Endpoint) -> list[str] | CragError:
-    try:
-        return list_models(endpoint)
-    except CragError as error:
-        return error.with_traceback(None)  # it is kept
 
 
 def _ask_for_list() -> None:
@@ -208,7 +202,7 @@ def _test(
         _show_outcome(known[1])
 
 
-def _outcome(endpoint: Endpoint, work: Callable[[Endpoint], Trial]) -> Trial | CragError:
+def _outcome(endpoint: Endpoint, work: Callable[[Endpoint], T]) -> T | CragError:
     try:
         return work(endpoint)
     except CragError as error:

@@ -1,7 +1,5 @@
 """The LLM evaluator and what stands in for it: injected text, failures that stay alone, parallel grades, fallback."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from crag.core.types import Grade, Passage
@@ -16,12 +14,6 @@ from crag.testing.fakes import FakeChat, FakeClock
 from tests.support.model_server import Server, serving
 
 PASSAGES = [Passage(id=name, text=text) for name, text in TEXTS.items()]
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as running:
-        yield running
 
 
 def evaluator(server: Server, model: str = "ok", parallel: int = 8, clock: FakeClock | None = None) -> LlmEvaluator:
