@@ -147,7 +147,8 @@ def test_documents_can_be_used_and_deleted_while_a_file_is_added(page, served):
     while page.get_by_role("heading", name="keeper.pdf").count():
         with suppress(Error):  # the page is drawn again while the upload begins, which closes what is opened
             page.get_by_role("button", name="Delete document").click(timeout=5_000)
-            page.get_by_test_id("stPopoverBody").get_by_role("button", name="Delete").click(timeout=5_000)
+            sure = page.get_by_test_id("stPopoverBody").filter(has_text="Delete keeper.pdf")  # and no other
+            sure.get_by_role("button", name="Delete").click(timeout=5_000)
             settled(page)
     expect(page.get_by_role("heading", name="keeper.pdf")).to_have_count(0)
     page.get_by_test_id("stProgress").wait_for()

@@ -1,23 +1,23 @@
 """The app with work that can be held: while the file CRAG_TEST_GATE names exists, grading waits.
 
-While one of the same name and ".reading" exists, so does the indexing of files. Run with `streamlit run`, behind the
+While one of the same name and ".reading" exists, so does the reading of files. Run with `streamlit run`, behind the
 same edge as the app; the browser tests use it to look at a run, and to touch things, in its middle.
 """
 
 import os
 import runpy
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-import numpy as np
 import streamlit as st
-from numpy.typing import NDArray
 
 from crag.core.config import AppConfig
-from crag.core.protocols import Embedder
 from crag.core.types import Grade, Passage
 from crag.engine import Engine
+from crag.runtime.fair_queue import FairQueue
 from tests.support.remembering import RememberingE5, RememberingEvaluator
 from ui.app.program import program
 from ui.server import start
@@ -28,16 +28,15 @@ FREE = 3
 """Grades that pass a closed gate."""
 
 
-class GatedEmbedder:
-    """Embeds as `inner` does, but not while the gate of reading is closed."""
+class GatedReaders(FairQueue):
+    """Lets nothing be read while the gate of reading is closed."""
 
-    def __init__(self, inner: Embedder) -> None:
-        self.inner, self.id, self.dimension = inner, inner.id, inner.dimension
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        while READING.exists():
+    @contextmanager
+    def taken(self, cancel: threading.Event, report: Callable[[int], None] = lambda before: None) -> Iterator[None]:
+        while READING.exists() and not cancel.is_set():
             time.sleep(0.02)
-        return self.inner.embed(texts)
+        with super().taken(cancel, report):
+            yield
 
 
 class GatedEvaluator:
@@ -61,7 +60,9 @@ class GatedEvaluator:
 
 def gated(config: AppConfig) -> Engine:
     embedder, evaluator = RememberingE5(config.models.threads), RememberingEvaluator(config.models.threads)
-    return Engine(config, embedder=GatedEmbedder(embedder), evaluator=GatedEvaluator(evaluator))
+    engine = Engine(config, embedder=embedder, evaluator=GatedEvaluator(evaluator))
+    engine.readers = GatedReaders(config.limits.readers)
+    return engine
 
 
 if __name__ == "__main__":
