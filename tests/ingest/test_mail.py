@@ -2,7 +2,6 @@
 
 from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -180,7 +179,7 @@ def test_the_name_of_an_attachment_says_both_names_and_keeps_its_ending() -> Non
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    with closing(Engine(AppConfig().changed(data=tmp_path), embedder=WordEmbedder())) as made:
+    with Engine(AppConfig().changed(data=tmp_path), embedder=WordEmbedder()) as made:
         yield made
 
 
