@@ -147,16 +147,15 @@ def test_it_shows_the_steps_in_order_with_nothing_to_click(events):
 @pytest.mark.slow
 def test_stories_are_what_the_sample_gives_today(sample_data, tmp_path):
     shutil.copytree(sample_data, tmp_path, dirs_exist_ok=True)
-    engine = local_models.engine(AppConfig.of(data=tmp_path, web="folder", web_folder=load_sample().web))
-    remedy = "run python -m samples.record"
-    for name, events in record(engine):
-        kept, now = Trace.from_events(load_story(name)), Trace.from_events(events)
-        assert (kept.question, kept.settings, kept.action) == (now.question, now.settings, now.action), remedy
-        assert kept.answer.text == now.answer.text, remedy
-        assert [each.text for each in kept.kept()] == [each.text for each in now.kept()], remedy
-        scores = [[round(each.score, 2) for each in run.round.grades.values()] for run in (kept, now)]
-        assert scores[0] == scores[1], remedy
-    engine.close()
+    with local_models.engine(AppConfig.of(data=tmp_path, web="folder", web_folder=load_sample().web)) as engine:
+        remedy = "run python -m samples.record"
+        for name, events in record(engine):
+            kept, now = Trace.from_events(load_story(name)), Trace.from_events(events)
+            assert (kept.question, kept.settings, kept.action) == (now.question, now.settings, now.action), remedy
+            assert kept.answer.text == now.answer.text, remedy
+            assert [each.text for each in kept.kept()] == [each.text for each in now.kept()], remedy
+            scores = [[round(each.score, 2) for each in run.round.grades.values()] for run in (kept, now)]
+            assert scores[0] == scores[1], remedy
 
 
 @pytest.mark.parametrize("damaged", [None, "no json", '{"kind": "graded"}'])

@@ -47,9 +47,8 @@ def server() -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def engine(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     given = {"llm": "openai-compatible", "llm_base_url": server.address, "llm_model": "ok"}
-    made = Engine(AppConfig.of(data=Path(tmp_path_factory.mktemp("replies")), **given), Keys())
-    yield made
-    made.close()
+    with Engine(AppConfig.of(data=Path(tmp_path_factory.mktemp("replies")), **given), Keys()) as made:
+        yield made
 
 
 def run(engine: Engine, server: Server, question: str, reply: str) -> Trace:
