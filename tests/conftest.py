@@ -161,11 +161,10 @@ def sample_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (folder / "sample.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not done.exists():
-            engine = local_models.engine(AppConfig.of(data=data))
-            sample = engine.sample()
-            events = list(engine.add(sample.pdf.name, sample.pdf.read_bytes()))
-            assert "document_added" in [event.kind for event in events]
-            engine.close()
+            with local_models.engine(AppConfig.of(data=data)) as engine:
+                sample = engine.sample()
+                events = list(engine.add(sample.pdf.name, sample.pdf.read_bytes()))
+                assert "document_added" in [event.kind for event in events]
             done.touch()
     return data
 

@@ -1,10 +1,8 @@
 """The Compare page: lanes, what differs between them, forced twins, thumbs, and what is wrong in an address."""
 
 import threading
-from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from crag.analysis.comparison import differences
 from crag.core.sample import load_sample
@@ -12,7 +10,7 @@ from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.testing.fakes import FixedWeb
 from tests.support import local_models
-from tests.support.app_text import said
+from tests.support.app_text import said, visit
 from tests.support.tab_states import state_in
 from ui.app.program import program
 from ui.app.tab import PageState
@@ -22,11 +20,8 @@ QUESTION = load_sample().questions[0].question
 
 
 @pytest.fixture
-def page(with_sample, app):
-    app.run()
-    app.switch_page("pages/compare.py").run()
-    assert not app.exception
-    return app
+def page(with_sample):
+    return visit("compare")
 
 
 def compare(page, question=QUESTION, **chosen):
@@ -49,12 +44,11 @@ def lanes(page) -> list[Trace]:
 
 
 @pytest.mark.slow
-def test_an_empty_library_says_what_to_do(app):
-    app.run()
-    app.switch_page("pages/compare.py").run()
-    assert not app.exception and "no documents yet" in " ".join(str(each.value) for each in app.caption)
-    app.button(key="compare-to-documents").click().run()
-    assert state_in(app, PageState).wanted == "documents"
+def test_an_empty_library_says_what_to_do():
+    page = visit("compare")
+    assert "no documents yet" in said(page)
+    page.button(key="compare-to-documents").click().run()
+    assert state_in(page, PageState).wanted == "documents"
 
 
 def test_a_saved_configuration_stands_beside_its_strategy_by_its_name(page):
@@ -105,11 +99,8 @@ def test_a_lane_acts_as_if_the_scores_had_said_something_else(page):
 def test_the_address_brings_a_comparison_back(page):
     compare(page)
     address, shown = page.query_params["runs"], said(page)
-    again = AppTest.from_file(str(Path(__file__).resolve().parents[2] / "app.py"), default_timeout=60).run()
-    again.switch_page("pages/compare.py")
-    again.query_params["runs"] = address
-    again.run()
-    assert not again.exception and said(again).count("data-scope=") == shown.count("data-scope=")
+    again = visit("compare", runs=address)
+    assert said(again).count("data-scope=") == shown.count("data-scope=")
     assert again.text_area(key="compare-question").value == QUESTION
 
 
@@ -148,13 +139,12 @@ def test_a_comparison_starts_from_a_run_of_ask(with_sample, app):
     assert [app.selectbox(key=f"cmp-strategy-0-{n}").value for n in range(2)] == ["plain-rag", "paper"]
 
 
-def test_each_lane_that_must_ask_asks_for_itself(with_sample, app, monkeypatch):
+def test_each_lane_that_must_ask_asks_for_itself(with_sample, monkeypatch):
     """Two lanes wait for a word on the web query; each gets its own."""
     monkeypatch.setenv("CRAG_ASK_BEFORE_WEB", "true")
     web = FixedWeb(texts=("The airplane skidded because the runway was icy.",), name="tavily", leaves=True)
     program().make = lambda config: local_models.engine(config, web=web)
-    app.run()
-    app.switch_page("pages/compare.py").run()
+    page = visit("compare")
     over, asking = threading.Event(), set()
 
     def watch():
@@ -167,9 +157,9 @@ def test_each_lane_that_must_ask_asks_for_itself(with_sample, app, monkeypatch):
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
-    app.selectbox(key="cmp-strategy-0-0").set_value("paper").run()
-    compare(app, load_sample().questions[2].question)
+    page.selectbox(key="cmp-strategy-0-0").set_value("paper").run()
+    compare(page, load_sample().questions[2].question)
     over.set()
     watcher.join(10)
-    assert asking == {trace.run_id for trace in lanes(app)} and not web.queries
-    assert [trace.approvals[0].approved for trace in lanes(app)] == [False, False]
+    assert asking == {trace.run_id for trace in lanes(page)} and not web.queries
+    assert [trace.approvals[0].approved for trace in lanes(page)] == [False, False]

@@ -4,16 +4,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag.analysis import tour
-from tests.support.app_text import pick, said
+from tests.support.app_text import pick, said, visit
 from ui.app.program import program
 
 
 @pytest.fixture
-def demo(app: AppTest) -> AppTest:
-    app.run()
-    app.switch_page("pages/demo.py").run()
-    assert not app.exception
-    return app
+def demo() -> AppTest:
+    return visit("demo")
 
 
 def test_each_story_plays_and_ends(demo: AppTest) -> None:
@@ -31,11 +28,9 @@ def test_both_sides_of_each_situation_are_shown(demo: AppTest) -> None:
     assert page.count('class="pair"') == 3 and "An order to the model" in page and "Says 4.0 percent" in page
 
 
-def test_without_recordings_it_says_so(app: AppTest, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
+def test_without_recordings_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     monkeypatch.setattr(tour, "STORIES", tmp_path)
-    app.run()
-    app.switch_page("pages/demo.py").run()
-    assert not app.exception and "The recorded run correct can" in said(app)
+    assert "The recorded run correct can" in said(visit("demo"))
 
 
 def test_an_unknown_story_in_the_address_shows_the_wall(demo: AppTest) -> None:

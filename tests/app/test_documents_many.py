@@ -8,7 +8,7 @@ from crag.core.config import AppConfig
 from crag.core.filters import Scope
 from crag.core.ingesting import DocumentAdded, DocumentFailed, DuplicateFound, Embedding, ReadingPage
 from crag.ingest.chunking import chunk_id
-from tests.support.app_text import said
+from tests.support.app_text import said, visit
 from tests.support.eventually import eventually
 from tests.support.library_makers import make_document
 from tests.support.small_pdf import small_pdf
@@ -43,9 +43,8 @@ def ids(data, make):
 
 
 @pytest.fixture
-def page(app, ids):
-    app.run()
-    return app.switch_page("pages/documents.py").run()
+def page(ids):
+    return visit("documents")
 
 
 def shown(page):

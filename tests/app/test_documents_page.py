@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from tests.support.app_text import said
+from tests.support.app_text import said, visit
 from tests.support.small_pdf import small_pdf
 from ui.app.program import program
 
@@ -14,11 +14,8 @@ TEXT = "The lighthouse of Alexandria was built in the third century BC.\nIt guid
 
 
 @pytest.fixture
-def documents(app):
-    app.run()
-    app.switch_page("pages/documents.py").run()
-    assert not app.exception
-    return app
+def documents():
+    return visit("documents")
 
 
 def drop(app, *files):

@@ -18,6 +18,7 @@ from crag.messages.evaluations import ROUGH
 from crag.testing.fakes import FixedWeb
 from crag.text.spreadsheets import csv_export
 from tests.support import app_text, local_models
+from tests.support.app_text import over, visit
 from ui.app.program import program
 from ui.evaluate import funnel, results, sets
 from ui.evaluate.evaluation_job import Asking, Stepped
@@ -30,11 +31,8 @@ TWO = b"""{"id": "fehb", "question": "What average premium increase was negotiat
 
 
 @pytest.fixture
-def page(app):
-    app.run()
-    app.switch_page("pages/evaluate.py").run()
-    assert not app.exception
-    return app
+def page():
+    return visit("evaluate")
 
 
 def library():
@@ -43,16 +41,6 @@ def library():
 
 def drop(app, name, data):
     app.file_uploader[0].set_value([(name, data, "text/plain")]).run()
-    assert not app.exception
-    return app
-
-
-def over(app):
-    """The page after the evaluation under way has ended."""
-    for job in program().jobs.running("evaluation"):
-        for _ in job.follow():
-            pass
-    app.run()
     assert not app.exception
     return app
 

@@ -13,6 +13,7 @@ from crag.core.strategies import STRATEGIES
 from crag.core.types import Action
 from crag.pipeline.resolve import ProviderPlan, resolve_providers
 from crag.providers.prices import Spent
+from tests.support.made import evaluated
 from ui.evaluate import table
 from ui.evaluate.comparison import changes, sentences
 from ui.evaluate.comparison import other_numbers as numbers
@@ -42,18 +43,8 @@ def column(rows, name="Balanced", spent=None) -> table.Column:
 
 
 def evaluation(id="a", strategy="balanced", settings=None, at="2026-11-21T10:00:00+00:00") -> Evaluation:
-    return Evaluation(
-        id=id,
-        set_id="s",
-        set_name="s.csv",
-        strategy=strategy,
-        stored=StoredSettings(settings or STRATEGIES[strategy].settings),
-        parts=None,
-        questions=1,
-        done=1,
-        started_at=at,
-        finished_at=at,
-    )
+    stored = StoredSettings(settings or STRATEGIES[strategy].settings)
+    return evaluated(id=id, strategy=strategy, stored=stored, started_at=at, finished_at=at)
 
 
 # ---- estimates -----------------------------------------------------------------------------------------------------

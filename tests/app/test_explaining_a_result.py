@@ -16,13 +16,14 @@ QUESTION = load_sample().questions[0].question
 
 @pytest.fixture(autouse=True)
 def opened(monkeypatch):
-    """The dialog's content on the page: a test runs the whole script at each touch, which closes a dialog."""
+    """The dialogs' content on the page: a test runs the whole script at each touch, which closes a dialog."""
 
     def shown(session, trace):
         causes.choose(tab.runs())
         causes.panel(session, trace)
 
     monkeypatch.setattr(causes, "button", shown)
+    monkeypatch.setattr(causes, "miss_button", causes.miss_panel)
 
 
 @pytest.fixture
@@ -52,19 +53,6 @@ def test_a_click_on_a_chunk_explains_that_one(asked):
 # Why a page is not in the answer, asked on the Ask page
 
 
-@pytest.fixture(autouse=True)
-def opened_miss(monkeypatch):
-    """The dialog's content on the page: a test runs the whole script at each touch, which closes a dialog."""
-    monkeypatch.setattr(causes, "miss_button", causes.miss_panel)
-
-
-def asked_page(app):
-    app.run()
-    app.chat_input(key="question").set_value(QUESTION).run()
-    assert not app.exception
-    return app
-
-
 def explain(app, page=None, text=""):
     if page is not None:
         app.number_input[-1].set_value(page)
@@ -75,21 +63,20 @@ def explain(app, page=None, text=""):
     return said(app).replace("\\", "")
 
 
-def test_a_page_that_was_not_retrieved_says_its_ranks_and_the_change_that_brings_it(with_sample, app):
-    page = explain(asked_page(app), page=45)
+def test_a_page_that_was_not_retrieved_says_its_ranks_and_the_change_that_brings_it(asked):
+    page = explain(asked, page=45)
     assert (
         "was not retrieved: its best chunk ranks" in page
         and "It would have been found with “Chunks retrieved” set to" in page
     )
     runs = program().engine.library().runs
     before = len(runs.ids())
-    app.button(key="why-not-try").click().run()
-    assert not app.exception
+    asked.button(key="why-not-try").click().run()
+    assert not asked.exception
     eventually(lambda: len(runs.ids()) == before + 1)  # asked again with the change
-    latest = runs.trace(runs.latest(1)[0].run_id)
-    assert 45 in {each.chunk.page for each in latest.rounds[0].chunks}
+    assert 45 in {each.chunk.page for each in latest().rounds[0].chunks}
 
 
-def test_a_page_that_does_not_exist_and_nothing_at_all_say_what_to_do(with_sample, app):
-    assert "has no page 999" in explain(asked_page(app), page=999)
-    assert "does not have this sentence" in explain(app, page=1, text="Nobody ever wrote this sentence here")
+def test_a_page_that_does_not_exist_and_nothing_at_all_say_what_to_do(asked):
+    assert "has no page 999" in explain(asked, page=999)
+    assert "does not have this sentence" in explain(asked, page=1, text="Nobody ever wrote this sentence here")

@@ -11,7 +11,7 @@ from crag.core.protocols import RunRequest
 from crag.core.trace import Trace
 from crag.export.html import pages
 from crag.messages.documents import stale_sentences
-from tests.support.app_text import pick, said
+from tests.support.app_text import pick, said, visit
 from tests.support.web_pages import Site
 from tests.support.web_server import Reply, serving
 from ui.app.program import program
@@ -28,9 +28,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def look(app: AppTest, folder: Path) -> Callable[[], AppTest]:
-    app.run()
-    app.switch_page("pages/documents.py").run()
+def look(folder: Path) -> Callable[[], AppTest]:
+    app = visit("documents")
 
     def looked() -> AppTest:
         app.text_input(key="folder-path").set_value(str(folder)).run()
@@ -79,9 +78,8 @@ def test_what_is_gone_is_deleted_only_with_the_tick_and_is_noted(look: Callable[
     assert (entry.who, entry.what, entry.detail) == ("owner", "document", "=ferry.txt")
 
 
-def test_a_folder_that_is_not_there_says_so_and_keeps_what_was_typed(app: AppTest, tmp_path: Path) -> None:
-    app.run()
-    app.switch_page("pages/documents.py").run()
+def test_a_folder_that_is_not_there_says_so_and_keeps_what_was_typed(tmp_path: Path) -> None:
+    app = visit("documents")
     app.text_input(key="folder-path").set_value(str(tmp_path / "none")).run()
     app.button(key="folder-look").click().run()
     assert not app.exception and "Nothing counts as gone" in said(app)
@@ -89,10 +87,8 @@ def test_a_folder_that_is_not_there_says_so_and_keeps_what_was_typed(app: AppTes
 
 
 @pytest.mark.usefixtures("shared")
-def test_no_folder_of_the_machine_is_named_where_others_can_reach_the_app(app: AppTest) -> None:
-    app.run()
-    app.switch_page("pages/documents.py").run()
-    assert "folder-path" not in {each.key for each in app.text_input}
+def test_no_folder_of_the_machine_is_named_where_others_can_reach_the_app() -> None:
+    assert "folder-path" not in {each.key for each in visit("documents").text_input}
 
 
 def test_a_press_after_others_can_reach_the_app_reads_nothing(
@@ -118,9 +114,8 @@ def site(monkeypatch):
 
 
 @pytest.fixture
-def documents(app, site):
-    app.run()
-    app.switch_page("pages/documents.py").run()
+def documents(site):
+    app = visit("documents")
     app.segmented_control(key="drop-how").set_value("Web pages").run()
     assert not app.exception
     return app

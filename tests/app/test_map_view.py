@@ -12,7 +12,7 @@ from crag.core.filters import Scope
 from crag.core.protocols import RunRequest
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
-from tests.support.app_text import said
+from tests.support.app_text import over, said
 from tests.support.small_library import TEXTS, WordEmbedder, add_document
 from tests.support.tab_states import state_in
 from ui.app.program import program
@@ -137,12 +137,7 @@ def test_what_draws_charts_is_loaded_beside_the_list_of_a_large_library(app, fil
 
 def test_a_large_library_is_laid_out_by_a_job(app, filled, monkeypatch):
     monkeypatch.setattr(map_view, "AT_ONCE", 4)
-    on_map(app)
-    for job in program().jobs.running("map", workspace="default"):
-        for _ in job.follow():
-            pass
-    app.run()
-    assert len(hovers(app)) == 8
+    assert len(hovers(over(on_map(app)))) == 8
 
 
 def test_the_map_before_is_shown_without_deleted_documents_while_a_job_makes_the_next(app, filled, monkeypatch, engine):
@@ -155,22 +150,15 @@ def test_the_map_before_is_shown_without_deleted_documents_while_a_job_makes_the
     app.run()
     assert "Bringing the map up to date" in said(app) and len(hovers(app)) == 4
     go_on.set()
-    for job in program().jobs.running("map", workspace="default"):
-        for _ in job.follow():
-            pass
-    assert len(hovers(app.run())) == 8 and not app.exception
+    assert len(hovers(over(app))) == 8
 
 
 def test_a_job_that_failed_says_why_and_can_be_tried_again(app, filled, monkeypatch, engine):
     monkeypatch.setattr(map_view, "AT_ONCE", 4)
     with engine.library()._database.write() as connection:
         connection.exec_driver_sql("DELETE FROM vectors")
-    on_map(app)
-    for job in program().jobs.running("map", workspace="default"):
-        for _ in job.follow():
-            pass
-    app.run()
-    assert app.error[0].value and app.button(key="map-again") and not app.exception
+    over(on_map(app))
+    assert app.error[0].value and app.button(key="map-again")
 
 
 def test_of_many_points_an_even_part_is_drawn(app, filled, monkeypatch):

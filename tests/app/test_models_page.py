@@ -14,6 +14,7 @@ from crag.web.searxng import SEARXNG
 from tests.support.app_text import latest, said, visit
 from tests.support.eventually import eventually
 from tests.support.model_server import GRADE, WORDS
+from tests.support.models_tab import KINDS, choose, enter, press, widget
 from tests.support.small_pdf import small_pdf
 from tests.support.tab_states import state_in
 from ui.app.program import program
@@ -22,7 +23,6 @@ from ui.components.tab_state import ShownLibrary
 
 KEY = "sk-session-7f3aQzLm2c"
 OWNER_KEY = "sk-owner-9dKw4TbXe1"
-KINDS = ("segmented_control", "selectbox", "toggle", "text_input", "number_input")
 
 
 @pytest.fixture
@@ -30,31 +30,8 @@ def models(app):
     return visit("settings")
 
 
-def widget(app, name):
-    return next(element for kind in KINDS for element in getattr(app, kind) if element.key == f"models-{name}")
-
-
 def names(app) -> set[str]:
     return {element.key.removeprefix("models-") for kind in KINDS for element in getattr(app, kind) if element.key}
-
-
-def choose(app, **values):
-    for name, value in values.items():
-        widget(app, name).set_value(value).run()
-        assert not app.exception
-    return app
-
-
-def press(app, name):
-    app.button(key=f"models-{name}").click().run()
-    assert not app.exception
-    return app
-
-
-def enter(app, slot="llm", key=KEY):
-    app.text_input(key=f"models-key-{slot}").set_value(key).run()
-    assert not app.exception
-    return app
 
 
 def with_model(app, server, model="ok", *, listed=True):
@@ -77,7 +54,7 @@ def everything_remembered(app) -> str:
 @pytest.mark.slow
 def test_a_server_is_named_its_models_listed_and_one_tried(models, model_server):
     choose(models, llm="openai-compatible", llm_base_url=model_server.address)
-    enter(models)
+    enter(models, KEY)
     choose(models, **{"llm_model-listed": "ok"})
     assert widget(models, "llm_model-listed").options == ["ok"]
     press(models, "test-llm")
@@ -88,7 +65,7 @@ def test_a_server_is_named_its_models_listed_and_one_tried(models, model_server)
 
 def test_a_key_is_never_shown_again(models, model_server):
     choose(models, llm="openai-compatible", llm_base_url=model_server.address)
-    enter(models)
+    enter(models, KEY)
     models.run()
     assert models.text_input(key="models-key-llm").value == ""
     assert "Set for this session" in said(models) and KEY[-4:] not in said(models)
@@ -103,7 +80,7 @@ def test_a_key_is_never_shown_again(models, model_server):
 @pytest.mark.parametrize("typed", ["sk with blanks", "sk-\u2013dash", "sk\x00", "s" * 2000])
 def test_what_can_be_no_key_is_refused_without_repeating_it(models, model_server, typed):
     choose(models, llm="openai-compatible", llm_base_url=model_server.address)
-    enter(models, key=typed)
+    enter(models, typed)
     assert "This is not a key" in models.error[0].value and typed not in said(models)
     assert not state_in(models, ChoicesState).own_keys
     models.run()
@@ -112,7 +89,7 @@ def test_what_can_be_no_key_is_refused_without_repeating_it(models, model_server
 
 def test_a_rejected_key_is_told_in_words_and_the_model_can_be_typed(models, model_server):
     choose(models, llm="openai-compatible", llm_base_url=model_server.address)
-    enter(models, key="wrong")
+    enter(models, "wrong")
     assert "does not accept the key" in plain(models) and "llm_model" in names(models)
     choose(models, llm_model="wrong-key")
     press(models, "test-llm")
@@ -167,7 +144,7 @@ def standing_in(name, server):
 
 def test_a_key_goes_to_the_server_it_was_entered_for_and_no_other(models, model_server, other_server):
     with_model(models, model_server)
-    enter(models)
+    enter(models, KEY)
     choose(models, llm_base_url=other_server.address)
     press(choose(models, **{"llm_model-listed": "ok"}), "test-llm")
     assert unkeyed(other_server, 2) and "Set for this session" not in said(models)
@@ -213,7 +190,7 @@ def test_a_run_too_takes_the_owners_key_nowhere_else(with_sample, owned, other_s
 @pytest.mark.slow
 def test_the_sessions_key_comes_before_the_environments_and_that_before_the_secrets(owned, monkeypatch):
     models = visit("settings")
-    enter(models)
+    enter(models, KEY)
     press(models, "test-llm")
     assert set(owned.heard) == {f"Bearer {KEY}"}
     press(models, "key-llm-forget")
@@ -372,7 +349,7 @@ def test_a_question_is_answered_by_the_sessions_model_and_its_key_is_stored_nowh
     with_sample, models, model_server, data
 ):
     with_model(models, model_server)
-    enter(models)
+    enter(models, KEY)
     choose(models, evaluator="llm")
     model_server.reply = GRADE
     ask(models)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from crag.analysis.monitoring.figures import mark
-from tests.support.app_text import said, select
+from tests.support.app_text import said, select, visit
 from tests.support.tab_states import state_in
 from tests.support.tune_runs import run
 from ui.access.visitor import Visitor
@@ -24,16 +24,13 @@ def lately(number, scores, *, hours=1.0, **more):
 
 
 @pytest.fixture
-def tab(app):
+def tab():
     """The Monitor page, run once; call it to have runs stored before."""
 
     def opened(*traces, workspace="default"):
         for trace in traces:
             program().engine.library(workspace).runs.save(trace, [])
-        app.run()
-        app.switch_page("pages/monitor.py").run()
-        assert not app.exception
-        return app
+        return visit("monitor")
 
     return opened
 

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from crag.core.config import AppConfig
 from crag.core.sample import load_sample
 from tests.support.app_text import said, visit
+from tests.support.models_tab import choose, enter, widget
 from tests.support.tab_states import state_in
 from ui.app import saved_choices, system_keyring
 from ui.app.program import program
@@ -71,24 +72,8 @@ def start(app, make):
     return started
 
 
-def pick(tab, **values):
-    for name, value in values.items():
-        kinds = ("segmented_control", "selectbox", "toggle", "text_input")
-        [widget] = [each for kind in kinds for each in getattr(tab, kind) if each.key == f"models-{name}"]
-        widget.set_value(value).run()
-        assert not tab.exception
-    return tab
-
-
 def shown(tab, name):
-    kinds = ("segmented_control", "selectbox", "toggle", "text_input")
-    return next(each for kind in kinds for each in getattr(tab, kind) if each.key == f"models-{name}").value
-
-
-def enter_key(tab, slot="llm", key=KEY):
-    tab.text_input(key=f"models-key-{slot}").set_value(key).run()
-    assert not tab.exception
-    return tab
+    return widget(tab, name).value
 
 
 def stored(data) -> bytes:
@@ -100,7 +85,7 @@ def stored(data) -> bytes:
 
 
 def test_what_was_chosen_is_there_at_the_next_start(start):
-    first = pick(start(), llm="openai-compatible", llm_base_url=SERVER, web="duckduckgo", writer="extractive")
+    first = choose(start(), llm="openai-compatible", llm_base_url=SERVER, web="duckduckgo", writer="extractive")
     first.selectbox(key="settings-strategy").set_value("paper").run()
     first.button(key="settings-use").click().run()
     first.slider(key="set-paper-0-k").set_value(4).run()
@@ -115,7 +100,7 @@ def test_what_was_chosen_is_there_at_the_next_start(start):
 
 
 def test_a_reset_is_saved_too_and_forgetting_leaves_nothing(start, data):
-    first = pick(start(), writer="llm", web="duckduckgo")
+    first = choose(start(), writer="llm", web="duckduckgo")
     first.slider(key="set-balanced-0-k").set_value(4).run()
     first.button(key="models-reset").click().run()
     later = start()
@@ -129,7 +114,7 @@ def test_the_web_turned_off_stays_off_though_the_library_holds_the_sample(start,
     shutil.copytree(sample_data, data, dirs_exist_ok=True)
     first = start()
     assert shown(first, "web") == "off" and "search the pages that come with it" in said(first)
-    pick(pick(first, web="duckduckgo"), web="off")
+    choose(choose(first, web="duckduckgo"), web="off")
     assert "sample" not in (data / saved_choices.FILE).read_text(), "its pages were no choice"
     later = start()
     assert shown(later, "web") == "off" and "search the pages that come with it" not in said(later)
@@ -138,9 +123,9 @@ def test_the_web_turned_off_stays_off_though_the_library_holds_the_sample(start,
 def test_a_folder_of_pages_outlasts_another_web_provider(start, tmp_path_factory):
     pages = tmp_path_factory.mktemp("pages")
     (pages / "page.html").write_text("<html><body><p>A ferry leaves at nine.</p></body></html>")
-    first = pick(pick(start(), web="folder"), web_folder=str(pages))
-    assert shown(pick(pick(first, web="tavily"), web="folder"), "web_folder") == str(pages)
-    assert shown(pick(pick(start(), web="off"), web="folder"), "web_folder") == str(pages)
+    first = choose(choose(start(), web="folder"), web_folder=str(pages))
+    assert shown(choose(choose(first, web="tavily"), web="folder"), "web_folder") == str(pages)
+    assert shown(choose(choose(start(), web="off"), web="folder"), "web_folder") == str(pages)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +151,7 @@ def test_a_damaged_file_or_one_of_another_version_means_the_defaults(data, damag
 
 def test_a_place_that_cant_be_written_ends_no_run_and_is_reported(start, with_sample):
     (with_sample / saved_choices.FILE).mkdir()  # no file can take its place, also for root
-    tab = pick(start(), writer="extractive")
+    tab = choose(start(), writer="extractive")
     assert shown(tab, "writer") == "extractive", "it holds for this session"
     assert "Your choices can't be saved" in said(tab).replace("\\", "")
     ask = visit()
@@ -176,8 +161,8 @@ def test_a_place_that_cant_be_written_ends_no_run_and_is_reported(start, with_sa
 
 
 def test_on_a_shared_server_nothing_is_saved(shared, start, data, memory):
-    tab = pick(start(), llm="openai")
-    enter_key(tab)
+    tab = choose(start(), llm="openai")
+    enter(tab, KEY)
     tab.slider(key="set-balanced-0-k").set_value(4).run()
     assert not (data / saved_choices.FILE).exists() and not memory.held
     assert not [each for each in tab.button if each.key == "forget-choices"]
@@ -188,7 +173,7 @@ def test_on_a_shared_server_nothing_is_saved(shared, start, data, memory):
 
 
 def test_a_key_is_in_the_keyring_and_in_no_file(start, data, memory):
-    first = enter_key(pick(start(), llm="openai"))
+    first = enter(choose(start(), llm="openai"), KEY)
     assert "Saved in the system's keyring." in said(first).replace("\\", "")
     assert memory.held == {(system_keyring.SERVICE, "llm for openai"): KEY}
     later = start()
@@ -200,8 +185,8 @@ def test_a_key_is_in_the_keyring_and_in_no_file(start, data, memory):
 
 
 def test_forgetting_choices_takes_the_keys_out_of_the_keyring(start, memory):
-    enter_key(pick(start(), llm="openai", web="tavily"))
-    tab = enter_key(start(), slot="tavily", key="tvly-1")
+    enter(choose(start(), llm="openai", web="tavily"), KEY)
+    tab = enter(start(), "tvly-1", slot="tavily")
     assert len(memory.held) == 2
     tab.button(key="forget-choices").click().run()
     assert not tab.exception and not memory.held and shown(tab, "llm") == "none"
@@ -210,7 +195,7 @@ def test_forgetting_choices_takes_the_keys_out_of_the_keyring(start, memory):
 @pytest.mark.parametrize("backend", [NoKeyring, PlainText])
 def test_without_a_usable_keyring_the_variable_is_named_and_nothing_is_stored(start, data, monkeypatch, backend):
     keyring.set_keyring(backend())
-    tab = enter_key(pick(start(), llm="openai"))
+    tab = enter(choose(start(), llm="openai"), KEY)
     assert "Set the variable OPENAI_API_KEY to keep it." in said(tab).replace("\\", "")
     assert KEY.encode() not in stored(data) and not state_in(start(), ChoicesState).own_keys
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -219,7 +204,7 @@ def test_without_a_usable_keyring_the_variable_is_named_and_nothing_is_stored(st
 
 def test_a_locked_keyring_is_reported_without_the_key_which_holds_for_the_session(start, data, memory):
     memory.locked = True
-    tab = enter_key(pick(start(), llm="openai"))
+    tab = enter(choose(start(), llm="openai"), KEY)
     assert "could not store the key" in tab.error[0].value and KEY not in said(tab)
     [key] = state_in(tab, ChoicesState).own_keys.values()
     assert key.get_secret_value() == KEY and KEY.encode() not in stored(data)

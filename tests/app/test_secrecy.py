@@ -44,10 +44,8 @@ def test_a_run_leaves_no_key_behind(data, with_sample, model_server, model, capl
     config = AppConfig.from_environment(
         llm="openai-compatible", llm_base_url=model_server.address, llm_model=model, evaluator="llm"
     )
-    with caplog.at_level(logging.DEBUG):
-        engine = local_models.engine(config, keys=keys)
+    with caplog.at_level(logging.DEBUG), local_models.engine(config, keys=keys) as engine:
         events = list(engine.ask(QUESTION))
-        engine.close()
     trace = Trace.from_events(events)
     assert trace.answer is not None and trace.calls
     files = {str(file): file.read_bytes() for file in data.rglob("*") if file.is_file()}
@@ -67,16 +65,15 @@ def test_a_run_leaves_no_key_behind(data, with_sample, model_server, model, capl
 def test_a_crash_tells_no_key(with_sample, caplog) -> None:
     keys = Keys(llm=SecretStr(MODEL_KEY), tavily=SecretStr(WEB_KEY))
     crashing: RetrievalEvaluator = Crashing(keys)  # type: ignore[assignment]
-    engine = Engine(AppConfig.from_environment(), keys, evaluator=crashing)
+    with Engine(AppConfig.from_environment(), keys, evaluator=crashing) as engine:
 
-    def work(cancel, emit) -> None:
-        for event in engine.ask(RunRequest(QUESTION, cancel=cancel)):
-            emit(event)
+        def work(cancel, emit) -> None:
+            for event in engine.ask(RunRequest(QUESTION, cancel=cancel)):
+                emit(event)
 
-    with caplog.at_level(logging.DEBUG):
-        job = Jobs().start("run", QUESTION, work, workspace="default")
-        list(job.follow())
-    engine.close()
+        with caplog.at_level(logging.DEBUG):
+            job = Jobs().start("run", QUESTION, work, workspace="default")
+            list(job.follow())
     assert job.problem is None  # the run ends, its grades failed
     assert "RuntimeError" in caplog.text  # the log does hold the crash
     told = caplog.text + repr(list(job.follow())) + repr(program())

@@ -3,13 +3,12 @@
 import json
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from crag.core.config import SETTINGS
 from crag.core.sample import load_sample
 from crag.core.settings import Settings, meta
 from crag.core.strategies import STRATEGIES
-from tests.support.app_text import plain, said
+from tests.support.app_text import plain, said, visit
 from tests.support.tab_states import state_in
 from ui.app.program import program
 from ui.app.tab import ChoicesState
@@ -17,11 +16,8 @@ from ui.components import forms
 
 
 @pytest.fixture
-def settings(app):
-    app.run()
-    app.switch_page("pages/settings.py").run()
-    assert not app.exception
-    return app
+def settings():
+    return visit("settings")
 
 
 def shown(app) -> dict[str, object]:
@@ -106,11 +102,9 @@ def test_pages_that_may_frame_the_app_are_typed_and_checked(settings, data):
     assert len(json.loads((data / "settings.json").read_text())["framed_by"]) == 2
 
 
-def test_stored_settings_that_cannot_be_read_are_told_and_harm_nothing(app, data):
+def test_stored_settings_that_cannot_be_read_are_told_and_harm_nothing(data):
     (data / "settings.json").write_text("{broken")
-    app.run()
-    app.switch_page("pages/settings.py").run()
-    assert not app.exception and "can't be read" in app.warning[0].value.replace("\\", "")
+    assert "can't be read" in visit("settings").warning[0].value.replace("\\", "")
 
 
 def test_a_stored_setting_that_there_is_no_longer_harms_no_other(data):
@@ -118,9 +112,8 @@ def test_a_stored_setting_that_there_is_no_longer_harms_no_other(data):
     assert program().config.models.threads == 3 and not program().notice
 
 
-def test_visitors_are_not_told_where_things_lie_on_the_server(shared, with_sample, app):
-    page = AppTest.from_file(app._script_path, default_timeout=60).run()
-    seen = ""
+def test_visitors_are_not_told_where_things_lie_on_the_server(shared, with_sample):
+    page, seen = visit(), ""
     for each in ("ask", "documents", "compare", "evaluate", "settings"):
         page.switch_page(f"pages/{each}.py").run()
         assert not page.exception

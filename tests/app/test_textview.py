@@ -7,7 +7,7 @@ from crag.core.types import Chunk, Citation, Strip
 from crag.ingest.chunking import chunk_document
 from crag.ingest.reader import read_document
 from tests.support.app_text import said
-from tests.support.small_office import small_docx
+from tests.support.reported import kind
 from tests.support.tab_states import state_in
 from ui.app.program import program
 from ui.app.tab import RunsState
@@ -55,7 +55,7 @@ def test_the_words_of_a_citation_are_its_quote_else_its_strip_else_the_chunk(chu
 
 
 def test_a_citation_of_a_word_document_opens_its_section_as_text(app):
-    list(program().engine.add_files([("report.docx", small_docx)]))
+    list(program().engine.add_files([("report.docx", lambda: kind("report.docx"))]))
     app.run()
     app.chat_input(key="question").set_value("Who mended the nets on Sundays?").run()
     state_in(app, RunsState).opened = "cite:1"

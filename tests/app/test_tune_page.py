@@ -16,7 +16,7 @@ from crag.engine import Engine
 from crag.evaluation.refinement import make_strip
 from crag.messages.tuning import unknown_sentence
 from crag.text.spreadsheets import csv_export
-from tests.support.app_text import said, select
+from tests.support.app_text import said, select, visit
 from tests.support.tab_states import state_in
 from tests.support.tune_runs import run
 from ui.app import warmup
@@ -73,15 +73,13 @@ FOLDS = ("tune-more", "tune-unknown", "tune-curves", "tune-export")
 
 
 @pytest.fixture
-def tab(app):
+def tab():
     """The Tune page with all its folds open, or as it comes; call it to have runs stored before."""
 
     def opened(*traces, folded=False):
         for trace in traces:
             program().engine.library().runs.save(trace, [])
-        app.run()
-        app.switch_page("pages/tune.py").run()
-        assert not app.exception
+        app = visit("tune")
         if not folded:
             for each in FOLDS:
                 app.session_state[each] = True

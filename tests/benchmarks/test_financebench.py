@@ -1,6 +1,7 @@
 """The FinanceBench benchmark: what counts as a page hit, which seconds count, what the page says."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from benchmarks.model_lookups import outcome_of
 from benchmarks.table_cells import Cell, told
 from crag.analysis.metrics.metrics import Ranked, ResultRow, rank_expected
 from crag.core.types import Action, Chunk, LineBox, Rect
+from crag.testing.fakes import chunk_of
 
 
 def ranking(rank: int | None) -> Ranked | None:
@@ -75,19 +77,7 @@ CELL = Cell(
 def chunk(text: str, context: str = "") -> Chunk:
     at = text.index("7,500")
     rect = Rect(page=1, left=398.0, top=99.0, right=432.0, bottom=111.0)
-    return Chunk(
-        id="1",
-        document_id="2",
-        source="a.pdf",
-        title="",
-        page=1,
-        ordinal=0,
-        start=0,
-        end=len(text),
-        text=text,
-        context=context,
-        lines=(LineBox(start=at, end=at + 5, rect=rect),),
-    )
+    return replace(chunk_of(text), context=context, lines=(LineBox(start=at, end=at + 5, rect=rect),))
 
 
 @pytest.mark.parametrize(

@@ -36,9 +36,8 @@ def served(tmp_path_factory, sample_data) -> Iterator[Served]:
 @pytest.fixture(scope="session")
 def answered(served) -> str:
     """The address of a run of the sample's first question that has ended."""
-    engine = local_models.engine(AppConfig.of(data=served.data))
-    trace = Trace.from_events(engine.ask(RunRequest(load_sample().questions[0].question, via="app")))
-    engine.close()
+    with local_models.engine(AppConfig.of(data=served.data)) as engine:
+        trace = Trace.from_events(engine.ask(RunRequest(load_sample().questions[0].question, via="app")))
     return f"/?run={trace.run_id}"
 
 
@@ -62,9 +61,8 @@ def own_library(served_to_many) -> Callable[[], tuple[str, str]]:
     """Gives out a library there: the name of its workspace, and what its address ends in."""
 
     def given() -> tuple[str, str]:
-        engine = local_models.engine(AppConfig.of(data=served_to_many.data))
-        key = engine.private_libraries.issue()
-        engine.close()
+        with local_models.engine(AppConfig.of(data=served_to_many.data)) as engine:
+            key = engine.private_libraries.issue()
         return name_of(key), f"?w={key}"
 
     return given

@@ -28,9 +28,8 @@ def served(served_to_many):
 def address(served, own_library):
     """Of a library with 200 documents of one page each."""
     name, key = own_library()
-    engine = local_models.engine(AppConfig.of(data=served.data))
-    fill(engine, engine.library(name))
-    engine.close()
+    with local_models.engine(AppConfig.of(data=served.data)) as engine:
+        fill(engine, engine.library(name))
     return f"/documents{key}"
 
 
@@ -39,23 +38,15 @@ def fill(engine, library):
 
     import numpy as np
 
-    from crag.core.types import Document
+    from tests.support.made import document_of
 
     vector = np.eye(1, engine.embedder.dimension, dtype=np.float32)
     for number in range(200):
         name, file = f"{FIRMS[number % 4]} report {number:03}.pdf", small_pdf(f"{TEXT} {number}.")
         chunk = chunk_of(f"{TEXT} {number}.", name=name, page=1)
         chunk = replace(chunk, id=chunk_id(chunk.document_id, 1, chunk.start, chunk.end))
-        document = Document(
-            id=chunk.document_id,
-            name=name,
-            title=name,
-            size=len(file),
-            pages=1,
-            chunks=1,
-            added_at=f"2026-01-01T00:{number // 60:02}:{number % 60:02}+00:00",
-            model=engine.embedder.id,
-        )
+        at = f"2026-01-01T00:{number // 60:02}:{number % 60:02}+00:00"
+        document = document_of([chunk], size=len(file), added_at=at, model=engine.embedder.id)
         library.documents.add(document, file, [chunk], vector)
 
 

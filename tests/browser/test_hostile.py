@@ -17,11 +17,12 @@ from crag.analysis.questions.sets import read_set
 from crag.core.config import AppConfig
 from crag.core.protocols import RunRequest
 from crag.core.trace import Trace
-from crag.core.types import Call, Document
+from crag.core.types import Call
 from crag.testing.fakes import chunk_of
 from tests.support import local_models
 from tests.support.app_server import Served, gated
 from tests.support.browsing import choose, settled
+from tests.support.made import document_of
 from tests.support.small_pdf import small_pdf
 from tests.support.whole_run import events as whole_run
 
@@ -56,17 +57,8 @@ def runs(tmp_path_factory) -> tuple[Path, list[str]]:
     library = engine.library()
     for number, each in enumerate(HOSTILE):
         chunk = chunk_of(f"The harbour was built in 18{number:02}. {each} {ALL}", name=f"{number} {each}.pdf", page=1)
-        document = Document(
-            id=chunk.document_id,
-            name=chunk.source,
-            title=f"Harbours {ALL}",
-            size=3,
-            pages=1,
-            chunks=1,
-            added_at="2026-01-01T00:00:00+00:00",
-            model=engine.embedder.id,
-            warnings=(f"Page 1 {ALL}",),
-        )
+        said = {"title": f"Harbours {ALL}", "warnings": (f"Page 1 {ALL}",)}
+        document = document_of([chunk], model=engine.embedder.id, **said)
         library.documents.add(document, small_pdf("The harbour"), [chunk], engine.embedder.embed([chunk.indexed_text]))
     asked = [Trace.from_events(engine.ask(f"When was the harbour built? {ALL}"[:1900])).run_id]
     written = whole_run()
@@ -160,9 +152,8 @@ def test_documents_of_hostile_names_only_show_them(look) -> None:
 def test_what_another_process_asks_meanwhile_stands_in_the_history_and_opens(look, runs) -> None:
     """With what its program calls itself, in Ask, presented, and out of the way of a search for something else."""
     page = look("/")
-    engine = local_models.engine(AppConfig.of(data=runs[0] / "data"))
-    handed = engine.trace(RunRequest("Who built it?", wanted="evidence", via="agent", client=HOSTILE[0]))
-    engine.close()
+    with local_models.engine(AppConfig.of(data=runs[0] / "data")) as engine:
+        handed = engine.trace(RunRequest("Who built it?", wanted="evidence", via="agent", client=HOSTILE[0]))
     page.get_by_role("button", name="New conversation").click()
     listed = page.locator(".past li", has_text="Who built it?")
     listed.locator(".tag", has_text="agent").wait_for()

@@ -37,14 +37,13 @@ def served(served_to_many):
 def address(served, own_library):
     """Of a library with two documents whose chunks are far from each other's."""
     name, key = own_library()
-    engine = local_models.engine(AppConfig.of(data=served.data))
-    dice, width = np.random.default_rng(1), engine.embedder.dimension
-    for place, label in enumerate(NAMES):
-        document, data, chunks = make_document(label, EACH, model=engine.embedder.id)
-        vectors = np.eye(2, width)[[place]] + dice.normal(0, 0.3 / width**0.5, (EACH, width))
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        engine.library(name).documents.add(document, data, chunks, vectors.astype(np.float32))
-    engine.close()
+    with local_models.engine(AppConfig.of(data=served.data)) as engine:
+        dice, width = np.random.default_rng(1), engine.embedder.dimension
+        for place, label in enumerate(NAMES):
+            document, data, chunks = make_document(label, EACH, model=engine.embedder.id)
+            vectors = np.eye(2, width)[[place]] + dice.normal(0, 0.3 / width**0.5, (EACH, width))
+            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+            engine.library(name).documents.add(document, data, chunks, vectors.astype(np.float32))
     return f"/documents{key}"
 
 

@@ -26,20 +26,19 @@ def served(served_to_many):
 def address(served, own_library):
     """Of a library with forty runs of two weeks, every fourth of which ended INCORRECT."""
     name, key = own_library()
-    engine = local_models.engine(AppConfig.of(data=served.data))
-    for number in range(40):
-        at = (datetime.now(UTC) - timedelta(hours=1 + 8 * number)).isoformat(timespec="milliseconds")
-        made = run(number, [0.01 if number % 4 == 0 else 0.9], strategy="paper" if number % 3 else "balanced")
-        began = RunStarted(
-            run_id=made.run_id,
-            question=made.question,
-            strategy=made.strategy,
-            settings=made.settings,
-            workspace=name,
-            started_at=at,
-        )
-        engine.library(name).runs.save(replace(made, started_at=at), [began, RunFinished(at=0.4)])
-    engine.close()
+    with local_models.engine(AppConfig.of(data=served.data)) as engine:
+        for number in range(40):
+            at = (datetime.now(UTC) - timedelta(hours=1 + 8 * number)).isoformat(timespec="milliseconds")
+            made = run(number, [0.01 if number % 4 == 0 else 0.9], strategy="paper" if number % 3 else "balanced")
+            began = RunStarted(
+                run_id=made.run_id,
+                question=made.question,
+                strategy=made.strategy,
+                settings=made.settings,
+                workspace=name,
+                started_at=at,
+            )
+            engine.library(name).runs.save(replace(made, started_at=at), [began, RunFinished(at=0.4)])
     return f"/monitor{key}"
 
 

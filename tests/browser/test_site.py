@@ -20,10 +20,9 @@ pytestmark = pytest.mark.slow
 def site(tmp_path_factory, sample_data):
     folder = tmp_path_factory.mktemp("site")
     shutil.copytree(sample_data, folder / "data")
-    engine = local_models.engine(AppConfig.of(data=folder / "data"))
-    runs = [engine.trace(RunRequest(each.question)).run_id for each in load_sample().questions[:2]]
-    assert len(list(write_site(engine, "default", runs, folder / "site"))) == 2
-    engine.close()
+    with local_models.engine(AppConfig.of(data=folder / "data")) as engine:
+        runs = [engine.trace(RunRequest(each.question)).run_id for each in load_sample().questions[:2]]
+        assert len(list(write_site(engine, "default", runs, folder / "site"))) == 2
     return folder / "site"
 
 

@@ -5,7 +5,6 @@ import io
 import json
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 from crag.cli.evaluate import MAIN
 from crag.messages.evaluations import TITLES
 from crag.storage.library import Library
-from tests.support.shell import ROOT, Ran, crag, environment
+from tests.support.shell import Ran, crag, started
 from tests.support.sizes import sized
 from tests.support.small_pdf import LIGHTHOUSE, small_pdf
 
@@ -130,14 +129,7 @@ def test_an_interrupted_evaluation_keeps_what_is_done_and_says_how_to_go_on(
     lines = [json.dumps({"id": f"q{row}", "question": f"How far is lamp {row} visible?"}) for row in range(MANY)]
     file.write_text("\n".join(lines))
     arguments = ("evaluate", str(file), "--library", str(place), "--strategy", "plain-rag")
-    running = subprocess.Popen(
-        [sys.executable, "-m", "crag", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env=environment(),
-    )
+    running = started("-m", "crag", *arguments, stderr=subprocess.PIPE)
     while not any(each.set_name == "many.jsonl" and each.done >= 3 for each in looked.evaluations.all()):
         assert running.poll() is None
         time.sleep(0.02)

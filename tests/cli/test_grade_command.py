@@ -11,7 +11,7 @@ from crag.cli.main import main
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.library_makers import HashEmbedder
-from tests.support.shell import ROOT, crag, environment
+from tests.support.shell import ROOT, crag, environment, line_of, started
 
 QUESTION = "Who kept the lighthouse of Veldt Point?"
 GOOD = "The keeper of the lighthouse of Veldt Point was Anna Marrow, who lit its lamp from 1871 on."
@@ -73,21 +73,12 @@ def test_a_bad_line_gives_an_error_in_its_place_and_stops_nothing() -> None:
 @pytest.mark.slow
 def test_a_slow_writer_gets_each_answer_at_once() -> None:
     """A program that writes one line and waits for its answer must not wait for a batch to fill."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "crag", "grade", "--json"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd=ROOT,
-        env=environment(),
-        text=True,
-    ) as process:
+    with started("-m", "crag", "grade", "--json", stderr=subprocess.DEVNULL) as process:
         assert process.stdin is not None
-        assert process.stdout is not None
         for text in (GOOD, BAD):
             process.stdin.write(lines({"question": QUESTION, "text": text}))
             process.stdin.flush()
-            assert json.loads(process.stdout.readline())["text"] == text
+            assert json.loads(line_of(process))["text"] == text
         process.stdin.close()
         assert process.wait(timeout=30) == 0
 

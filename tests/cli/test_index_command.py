@@ -2,15 +2,13 @@
 
 import signal
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from crag.cli.indexing import _files
 from crag.ingest.files import read_file
-from tests.support.shell import ROOT, crag, environment
+from tests.support.shell import crag, started
 from tests.support.small_mail import with_files
 from tests.support.small_pdf import LIGHTHOUSE, small_pdf
 
@@ -72,13 +70,8 @@ def test_interrupting_ends_with_130_and_leaves_a_library_that_opens(tmp_path: Pa
     for number in range(40):
         logbook = [f"On day {day} boat {number} met {'fog rain wind hail'.split()[day % 4]}." for day in range(20)]
         (tmp_path / f"{number}.pdf").write_bytes(small_pdf(*LIGHTHOUSE, "\n".join(logbook)))
-    command = [sys.executable, "-m", "crag", "index", str(tmp_path), "--library", str(tmp_path / "library")]
-    with (
-        (tmp_path / "err").open("w+") as err,
-        subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=err, cwd=ROOT, env=environment(), text=True
-        ) as process,
-    ):
+    command = ["-m", "crag", "index", tmp_path, "--library", tmp_path / "library"]
+    with (tmp_path / "err").open("w+") as err, started(*command, stderr=err.fileno()) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline()]
         process.send_signal(signal.SIGINT)

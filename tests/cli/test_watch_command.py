@@ -2,12 +2,11 @@
 
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.shell import ROOT, Ran, crag, environment
+from tests.support.shell import Ran, crag, line_of, started
 
 pytestmark = pytest.mark.usefixtures("read_here")
 
@@ -65,26 +64,13 @@ def test_a_folder_that_is_not_there_and_nobody_to_ask_are_said(place: Path, tmp_
 
 @pytest.mark.slow
 def test_it_looks_again_until_it_is_interrupted(place: Path, tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "crag",
-        "watch",
-        place,
-        "--yes",
-        "--every",
-        "0.2",
-        "--library",
-        tmp_path / "library",
-    ]
-    with subprocess.Popen(
-        list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, env=environment(), text=True
-    ) as process:
-        assert process.stdout is not None and process.stderr is not None
-        lines = [process.stdout.readline() for _ in range(4)]
+    command = ["watch", place, "--yes", "--every", "0.2", "--library", tmp_path / "library"]
+    with started("-m", "crag", *command, stderr=subprocess.PIPE) as process:
+        lines = [line_of(process) for _ in range(4)]
         (place / "tower.txt").write_text("The tower of Marrow has ninety steps.")
-        lines += [process.stdout.readline() for _ in range(2)]
+        lines += [line_of(process) for _ in range(2)]
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
+        assert process.stderr is not None
         assert "3 added" in process.stderr.read()
     assert [line.split()[0] for line in lines] == ["new", "new", "added", "added", "new", "added"]

@@ -21,20 +21,10 @@ from crag.core.metadata import (
     written_field,
 )
 from crag.core.tables import Cell, Row, dump_tables, load_tables, place_sections
-from crag.core.types import Document
-from crag.testing.fakes import table_chunk_of
+from crag.testing.fakes import chunk_of, table_chunk_of
+from tests.support.made import document_of
 
-DOCUMENT = Document(
-    id="0" * 64,
-    name="acme.pdf",
-    title="Annual report",
-    size=1,
-    pages=12,
-    chunks=3,
-    added_at="2026-11-01T10:00:00+00:00",
-    model="m",
-    confidence=0.8,
-)
+DOCUMENT = document_of([chunk_of("Words.", name="acme.pdf")], title="Annual report", pages=12, confidence=0.8)
 
 
 @pytest.mark.parametrize(
@@ -144,11 +134,11 @@ def test_dates_are_as_exact_as_they_are_written() -> None:
 def test_a_document_has_its_fixed_fields_and_what_it_was_given() -> None:
     fields = fields_of(DOCUMENT, {"verified": True, "company": "Acme"})
     assert fields == {
-        "id": "0" * 64,
+        "id": "acme.pdf",
         "name": "acme.pdf",
         "title": "Annual report",
         "pages": 12,
-        "added": "2026-11-01",
+        "added": "2026-01-01",
         "confidence": 0.8,
         "verified": True,
         "tags": (),

@@ -12,35 +12,24 @@ from crag.core.events import Guidance, Near, event_from_json, event_to_json
 from crag.core.trace import Trace
 from crag.core.types import (
     Action,
-    Aggregation,
     Answer,
     Call,
     Citation,
-    Decision,
     Grade,
     Rect,
     Reported,
     RetrievedChunk,
     SentenceCheck,
-    Strip,
     Unread,
     WebPage,
 )
+from crag.testing.contracts import strip_of
 from crag.testing.fakes import chunk_of
+from tests.support.made import decided
 
 CHUNK = chunk_of("Paris is the capital of France. It lies on the Seine.")
-STRIP = Strip(
-    id="s", source_id=CHUNK.id, origin="internal", start=0, end=31, text=CHUNK.text[:31], score=0.9, kept=True
-)
-DECISION = Decision(
-    action=Action.AMBIGUOUS,
-    deciding_id=CHUNK.id,
-    score=0.5,
-    upper=0.7,
-    lower=0.3,
-    aggregation=Aggregation.ANY,
-    graded=1,
-)
+STRIP = strip_of(CHUNK, CHUNK.text[:31], 0.9)
+DECISION = decided(deciding_id=CHUNK.id)
 PAGE = WebPage(id="w", url="https://example.org", title="T", text="Paris.", provider="p", query="q", rank=1)
 CITATION = Citation(
     number=1,

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from crag.analysis.monitoring.metrics import Metrics
 from tests.analysis.monitoring.test_scraping import FACTS
 from tests.support.app_server import ROOT, Served, serving
 from tests.support.eventually import eventually
+from tests.support.other_programs import at_work, free_port
 from tests.support.visitor import visit
 
 FOLDER = ROOT / "deploy" / "prometheus"
@@ -76,19 +76,10 @@ def prometheus(folder: Path, *apps: Served) -> Iterator[str]:
     targets = ", ".join(f'"127.0.0.1:{app.port}"' for app in apps)
     config = re.sub(r"targets: \[.*\]", f"targets: [{targets}]", config)
     (folder / "prometheus.yml").write_text(config, encoding="utf-8")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     command = [program("prometheus"), "--config.file=prometheus.yml", "--storage.tsdb.path=data"]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [*command, f"--web.listen-address={address}"], cwd=folder, stdout=log, stderr=subprocess.STDOUT
-        )
-    try:
+    with at_work([*command, f"--web.listen-address={address}"], folder / "log", cwd=folder):
         yield f"http://{address}"
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 @pytest.mark.heavy

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import pytest
 
 from crag.core.config import SETTINGS
 from tests.support.app_server import ROOT
+from tests.support.other_programs import free_port
 
 PAGE = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
@@ -68,9 +68,7 @@ def stop(started: list[subprocess.Popen[bytes]]) -> None:
 def test_the_page_is_followed_word_for_word(
     clean: Path, servers: list[subprocess.Popen[bytes]], tmp_path: Path
 ) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+    port = str(free_port())
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CRAG_")}
     environment |= {"PORT": port, "HEADLESS": "true"}
     said = []

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import socket
 import ssl
 import subprocess
 import uuid
@@ -20,6 +19,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from tests.support.app_server import ROOT, Served, serving
 from tests.support.eventually import eventually
+from tests.support.other_programs import at_work, free_port
 
 FOLDER = ROOT / "deploy" / "proxies"
 LIMIT_MB = 12
@@ -134,21 +134,14 @@ def test_the_traefik_example_names_only_what_it_defines() -> None:
 @contextmanager
 def running(proxy: Proxy, folder: Path, certificate: Path, apps: tuple[Served, Served]) -> Iterator[str]:
     """The proxy before two apps; its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     program, file = configured(proxy, folder, certificate, (port, apps[0].port, apps[1].port))
     own = {"PATH": "/usr/sbin:/usr/bin:/bin", "HOME": str(folder), "XDG_DATA_HOME": str(folder)}
-    with (folder / "said").open("wb") as said:
-        process = subprocess.Popen([program, *proxy.run, file], cwd=folder, env=own, stdout=said, stderr=said)
     url = f"https://127.0.0.1:{port}"
-    try:
+    with at_work([program, *proxy.run, file], folder / "said", cwd=folder, env=own) as process:
         eventually(lambda: answers(url) or process.poll() is not None)
         assert process.poll() is None, (folder / "said").read_text()
         yield url
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 def answers(url: str) -> bool:

@@ -5,12 +5,14 @@ from dataclasses import replace
 
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
-from crag.core.types import Action, Aggregation, Decision, KeepReason, RetrievedChunk, Strip, WebPage
+from crag.core.types import KeepReason, RetrievedChunk, Strip, WebPage
 from crag.export.html import evidence, path
 from crag.export.html.passage import Passage, View, draw_surroundings
 from crag.messages.wording import decision_sentence, outcome_sentence, words_text
+from crag.testing.contracts import strip_of
 from crag.testing.fakes import chunk_of
 from tests.support.inspector import Inspector
+from tests.support.made import decided
 
 LINES: list[tuple[str, KeepReason]] = [
     ("Sales by year, in millions.", "context"),
@@ -38,17 +40,8 @@ def strips(whys: Sequence[KeepReason], source: str = CHUNK.id) -> tuple[Strip, .
 
 def run(rounds: Sequence[Sequence[RetrievedChunk]], acted: tuple[str, ...] = (), **settings: object) -> Trace:
     """A run of several retrievals; the strips of the shared chunk are cut."""
-    decision = Decision(
-        action=Action.AMBIGUOUS,
-        deciding_id=None,
-        score=0.5,
-        upper=0.7,
-        lower=0.3,
-        aggregation=Aggregation.ANY,
-        graded=1,
-    )
     made = [Round(query=f"query {number}", chunks=tuple(found)) for number, found in enumerate(rounds)]
-    made[-1] = replace(made[-1], decision=decision, acted=acted)
+    made[-1] = replace(made[-1], decision=decided(), acted=acted)
     whys = [why for _, why in LINES]
     return Trace(
         question="How much?",
@@ -90,17 +83,7 @@ def test_the_words_that_answer_are_marked_in_a_web_passage():
     text = " ".join(f"Sentence {number} is about dogs." for number in range(200)) + " It opened in 1890."
     start = text.index("1890")
     page = WebPage(id="w", url="https://a.example", title="A", text=text, provider="folder", query="q", rank=1)
-    strip = Strip(
-        id="s",
-        source_id="w",
-        origin="external",
-        start=text.index("It opened"),
-        end=len(text),
-        text="It opened in 1890.",
-        score=0.9,
-        kept=True,
-        why="score",
-    )
+    strip = replace(strip_of(page, "It opened in 1890.", 0.9), why="score")
     said = draw_surroundings(Passage(text=page.text, strips=[strip], short=(start, start + 4)), BOUNDS)
     assert 'It opened in <span class="answering">1890</span>.</mark>' in said
     assert "answering" not in draw_surroundings(Passage(text=page.text, strips=[strip]), BOUNDS)

@@ -9,11 +9,13 @@ import pytest
 
 from crag.core import events as ev
 from crag.core.trace import Trace
-from crag.core.types import Answer, Chunk, FigureCheck, RetrievedChunk, SentenceCheck, ShortAnswer, Strip, WebPage
+from crag.core.types import Answer, FigureCheck, RetrievedChunk, SentenceCheck, ShortAnswer, Strip, WebPage
+from crag.evaluation.refinement import make_strip
 from crag.export import markdown
 from crag.export.html import answer, evidence, meter, pages, path, site, slides
 from crag.export.html.passage import MOST_MARKS, Passage, Sweep, View, annotate, draw_passage, draw_surroundings
 from crag.generation.citations import split_cited_sentences
+from crag.testing.fakes import chunk_of
 from crag.text.guard import InjectionSpan
 from crag.text.sentences import sentences
 from tests.support.inspector import Inspector
@@ -31,17 +33,10 @@ VIEW = View(upper=0.7, lower=0.3)
 
 def strips_of(text: str, of: str, origin: str) -> tuple[Strip, ...]:
     """Its sentences, each second one kept."""
-    place = {"source_id": of, "origin": origin}
     return tuple(
-        Strip(
-            id=f"{of}:{start}-{end}",
-            start=start,
-            end=end,
-            text=text[start:end],
-            score=0.5,
-            kept=number % 2 == 0,
+        replace(
+            make_strip(of, text, origin, start, end, 0.5, kept=number % 2 == 0),
             why="context" if number % 4 == 0 else "",
-            **place,
         )
         for number, (start, end) in enumerate(sentences(text))
     )
@@ -75,9 +70,7 @@ class Hostile:
         self.text = text
         self.strips, self.spoken = strips_of(text, "w1", "external"), spoken_in(text)
         own = strips_of(text, "c0", "internal")
-        self.chunk = Chunk(
-            id="c0", document_id="d", source=text, title=text, page=1, ordinal=0, start=0, end=len(text), text=text
-        )
+        self.chunk = replace(chunk_of(text, name=text), id="c0")
         found = RetrievedChunk(chunk=self.chunk, rank=1, similarity=0.5, injections=self.spoken)
         page = WebPage(
             id="w1", url=f"https://example.org/{text}", title=text, text=text, provider="folder", query=text, rank=1

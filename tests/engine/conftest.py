@@ -23,6 +23,5 @@ def web_folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def engine(tmp_path: Path, web_folder: Path) -> Iterator[Engine]:
     config = AppConfig.of(data=tmp_path / "data", web="folder", web_folder=web_folder)
-    made = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
-    yield made
-    made.close()
+    with Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread)) as made:
+        yield made

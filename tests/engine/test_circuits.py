@@ -41,10 +41,9 @@ def engine(tmp_path: Path, outside: World, clock: FakeClock) -> Iterator[Engine]
     )
     local = ScriptedEvaluator(score=lambda text: 0.3, id="local")
     keys = Keys(llm=SecretStr(LLM_KEY), tavily=SecretStr(TAVILY_KEY))
-    made = Engine(config, keys, embedder=WordEmbedder(), evaluator=local, clock=clock)
-    fill(made)
-    yield made
-    made.close()
+    with Engine(config, keys, embedder=WordEmbedder(), evaluator=local, clock=clock) as made:
+        fill(made)
+        yield made
 
 
 def asked(engine: Engine, outside: World, number: int) -> tuple[Trace, set[Part]]:

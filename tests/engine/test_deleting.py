@@ -37,9 +37,8 @@ class Quoting:
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    made = Engine(AppConfig.of(data=tmp_path), embedder=WordEmbedder(), evaluator=Quoting())
-    yield made
-    made.close()
+    with Engine(AppConfig.of(data=tmp_path), embedder=WordEmbedder(), evaluator=Quoting()) as made:
+        yield made
 
 
 def word() -> list[str]:

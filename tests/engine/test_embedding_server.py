@@ -27,11 +27,8 @@ TEXT = b"Hiring took 98 days in 2019.\n\nThe bridge was opened in 1902."
 def engine(data: Path, address: str, model: str = "words") -> Iterator[Engine]:
     config = AppConfig.of(data=data, embedding="openai-compatible", embedding_base_url=address, embedding_model=model)
     keys = Keys(embedding=SecretStr(KEY))
-    made = Engine(config, keys, evaluator=ScriptedEvaluator(score=lambda text: 0.9), clock=FakeClock())
-    try:
+    with Engine(config, keys, evaluator=ScriptedEvaluator(score=lambda text: 0.9), clock=FakeClock()) as made:
         yield made
-    finally:
-        made.close()
 
 
 def asked(engine: Engine) -> tuple[Trace, list[ev.Failed]]:

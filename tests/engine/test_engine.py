@@ -116,7 +116,7 @@ def test_stop_is_an_event_and_the_run_is_stored(tmp_path: Path) -> None:
         return 0.9
 
     config = AppConfig.of(data=tmp_path)
-    with closing(Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=press))) as engine:
+    with Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=press)) as engine:
         fill(engine)
         seen = list(engine.ask(RunRequest(QUESTION, cancel=stop)))
         trace = Trace.from_events(seen)
@@ -138,14 +138,14 @@ def test_the_configuration_chooses_the_embedding_model(tmp_path: Path) -> None:
     for name in choices("embedding"):
         given = {"embedding_model": "bge-m3", "embedding_base_url": "http://127.0.0.1:9/v1"}
         keys = Keys(openai=SecretStr("a key"))
-        with closing(Engine(AppConfig.of(data=tmp_path, embedding=name, **given), keys)) as engine:
+        with Engine(AppConfig.of(data=tmp_path, embedding=name, **given), keys) as engine:
             ids[name] = engine.embedder.id
     assert ids == {
         "local": E5.id,
         "openai": "openai:bge-m3",
         "openai-compatible": "openai-compatible:bge-m3@127.0.0.1:9",
     }
-    with closing(Engine(AppConfig.of(data=tmp_path))) as engine:
+    with Engine(AppConfig.of(data=tmp_path)) as engine:
         assert engine.embedder.id == E5.id
 
 
@@ -196,6 +196,6 @@ def test_an_answer_that_does_not_come_is_the_error_that_ended_the_run(engine: En
 
 def test_what_stands_in_for_another_part_is_no_error(tmp_path: Path) -> None:
     config = AppConfig.of(data=tmp_path / "data", web="folder", web_folder=tmp_path / "gone")
-    with closing(Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.0))) as made:
+    with Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.0)) as made:
         fill(made)
         assert made.answer(QUESTION).abstained

@@ -92,14 +92,11 @@ REPORT = """<html><head><title>Acme, annual report 2020</title></head><body>
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     folder: Path = tmp_path_factory.mktemp("worked")
-    engine = Engine(
+    with Engine(
         AppConfig.of(data=folder), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.9)
-    )
-    try:
+    ) as engine:
         list(engine.add_files([("report.html", REPORT.encode)]))
         return engine.trace("What was operating income as a percentage of net sales in 2020?")
-    finally:
-        engine.close()
 
 
 def test_the_result_is_answered_and_every_row_cited_and_checked(run: Trace) -> None:

@@ -80,9 +80,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     read_page(b"<p>Hiring took the agency ninety days in 2018, on average, its report says.</p>" * 5, ".html", "")
     folder = tmp_path_factory.mktemp("filled")
-    engine = Engine(AppConfig.of(data=folder), embedder=WordEmbedder())
-    fill(engine)
-    engine.close()
+    with Engine(AppConfig.of(data=folder), embedder=WordEmbedder()) as engine:
+        fill(engine)
     return folder
 
 

@@ -50,9 +50,8 @@ class Counting(WordEmbedder):
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
     config = AppConfig.of(data=tmp_path / "data", max_file_mb=1)
-    made = Engine(config, embedder=Counting(), evaluator=ScriptedEvaluator(score=spread))
-    yield made
-    made.close()
+    with Engine(config, embedder=Counting(), evaluator=ScriptedEvaluator(score=spread)) as made:
+        yield made
 
 
 def states(compared: FolderComparison) -> dict[str, FileState]:

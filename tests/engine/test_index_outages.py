@@ -29,10 +29,9 @@ def milvus(tmp_path: Path) -> Iterator[MilvusServer]:
 def engine(tmp_path: Path, milvus: MilvusServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     monkeypatch.setattr(index_sync, "_REST", 0.0)
     config = AppConfig.of(data=tmp_path / "data", index="milvus", milvus_uri=milvus.uri)
-    made = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.9))
-    fill(made)
-    yield made
-    made.close()
+    with Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.9)) as made:
+        fill(made)
+        yield made
 
 
 def asked(engine: Engine) -> tuple[Trace, list[ev.Failed]]:

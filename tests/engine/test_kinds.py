@@ -9,8 +9,9 @@ from crag.core.config import AppConfig
 from crag.core.ingesting import DocumentAdded, DocumentFailed
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
+from tests.support.reported import kind
 from tests.support.small_library import WordEmbedder
-from tests.support.small_office import body, edited, small_docx, small_pptx, small_xlsx, swollen
+from tests.support.small_office import body, edited, swollen
 from tests.support.small_pdf import LIGHTHOUSE, small_pdf
 
 PAGE = (
@@ -23,9 +24,9 @@ CSV = "Buoy;Colour\nGull rock;red\nSeal bank;yellow\n"
 
 FILES = {
     "lamp.pdf": (small_pdf(*LIGHTHOUSE), "rapeseed", "page 2"),
-    "report.docx": (small_docx(), "sister", "section Nets"),
-    "ferry.pptx": (small_pptx(), "crowns", "slide 3"),
-    "revenue.xlsx": (small_xlsx(), "Margin", "sheet Revenue"),
+    "report.docx": (kind("report.docx"), "sister", "section Nets"),
+    "ferry.pptx": (kind("crossing.pptx"), "crowns", "slide 3"),
+    "revenue.xlsx": (kind("revenue.xlsx"), "Margin", "sheet Revenue"),
     "buoys.csv": (CSV.encode(), "yellow", "rows 1-3"),
     "piers.html": (PAGE.encode(), "green", "section Piers"),
     "cranes.md": (MARKDOWN.encode(), "spliced", "section Ropes"),
@@ -50,9 +51,8 @@ def sought() -> Sought:
 
 @pytest.fixture
 def engine(tmp_path: Path, sought: Sought) -> Iterator[Engine]:
-    made = Engine(AppConfig.of(data=tmp_path), embedder=WordEmbedder(), evaluator=sought)
-    yield made
-    made.close()
+    with Engine(AppConfig.of(data=tmp_path), embedder=WordEmbedder(), evaluator=sought) as made:
+        yield made
 
 
 def test_every_kind_is_added_and_cited_where_its_words_stand(engine: Engine, sought: Sought) -> None:
@@ -71,9 +71,9 @@ def test_every_kind_is_added_and_cited_where_its_words_stand(engine: Engine, sou
 @pytest.mark.slow
 def test_of_files_that_can_not_be_read_nothing_is_stored(engine: Engine) -> None:
     broken = {
-        "a.docx": edited(small_docx(), body("<w:p>")),
-        "b.xlsx": small_xlsx()[:2000],
-        "c.pptx": swollen(small_pptx(), "ppt/media/x"),
+        "a.docx": edited(kind("report.docx"), body("<w:p>")),
+        "b.xlsx": kind("revenue.xlsx")[:2000],
+        "c.pptx": swollen(kind("crossing.pptx"), "ppt/media/x"),
         "d.html": b"<html><body><script>only()</script></body></html>",
         "e.csv": b",,\n",
     }

@@ -1,13 +1,12 @@
 """Runs whose question is about a whole document, and questions that are not read as they were typed."""
 
-from pathlib import Path
-
 import pytest
 
 from crag.core.protocols import RunRequest
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.messages.wording import context_text
+from tests.support.reported import REPORTS
 from tests.support.small_library import add_document, fill
 
 MINUTES = [
@@ -74,7 +73,6 @@ def test_capitals_and_several_questions_are_read_and_said(engine: Engine) -> Non
 
 
 def test_properties_of_a_file_are_found_through_the_reader(engine: Engine) -> None:
-    path = Path(__file__).parents[1] / "data" / "reports" / "steps.docx"
-    [*engine.add(path.name, path.read_bytes())]
+    [*engine.add(REPORTS / "steps.docx")]
     answer = asked(engine, "How many pages does it have?").answer
     assert answer is not None and answer.text.startswith("It has 1 page [1].") and answer.citations[0].page == 0

@@ -52,11 +52,10 @@ def evaluator() -> Held:
 @pytest.fixture
 def engine(tmp_path: Path, evaluator: Held) -> Iterator[Engine]:
     config = AppConfig.of(data=tmp_path, runs_at_once=2, readers=1)
-    made = Engine(config, embedder=WordEmbedder(), evaluator=evaluator)
-    fill(made)
-    yield made
-    evaluator.free.set()
-    made.close()
+    with Engine(config, embedder=WordEmbedder(), evaluator=evaluator) as made:
+        fill(made)
+        yield made
+        evaluator.free.set()
 
 
 def asked(engine: Engine, cancel: threading.Event, seen: list[ev.Event], waits: threading.Semaphore) -> Trace:
@@ -120,11 +119,10 @@ def test_a_saved_limit_lets_those_who_wait_in_and_what_runs_keeps_its_configurat
 
 
 def test_a_changed_limit_counts_for_the_next_file(tmp_path: Path) -> None:
-    engine = Engine(AppConfig.of(data=tmp_path), embedder=WordEmbedder())
-    library = engine.library()
-    engine.reconfigure(engine.config.changed(all_mb=1))
-    [*_, last] = engine.add("one.pdf", LARGE)
-    assert isinstance(last, DocumentFailed) and "may hold 1 MB" in last.message and engine.library() is library
-    with pytest.raises(SettingsError, match="data folder"):
-        engine.reconfigure(engine.config.changed(data=tmp_path / "other"))
-    engine.close()
+    with Engine(AppConfig.of(data=tmp_path), embedder=WordEmbedder()) as engine:
+        library = engine.library()
+        engine.reconfigure(engine.config.changed(all_mb=1))
+        [*_, last] = engine.add("one.pdf", LARGE)
+        assert isinstance(last, DocumentFailed) and "may hold 1 MB" in last.message and engine.library() is library
+        with pytest.raises(SettingsError, match="data folder"):
+            engine.reconfigure(engine.config.changed(data=tmp_path / "other"))

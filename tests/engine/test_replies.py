@@ -47,9 +47,8 @@ def server() -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def engine(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     given = {"llm": "openai-compatible", "llm_base_url": server.address, "llm_model": "ok"}
-    made = Engine(AppConfig.of(data=Path(tmp_path_factory.mktemp("replies")), **given), Keys())
-    yield made
-    made.close()
+    with Engine(AppConfig.of(data=Path(tmp_path_factory.mktemp("replies")), **given), Keys()) as made:
+        yield made
 
 
 def run(engine: Engine, server: Server, question: str, reply: str) -> Trace:
@@ -145,19 +144,6 @@ def test_a_reply_without_an_answer_gives_way_to_a_sure_quote_and_is_named(
     assert answer.low_confidence and answer.instead_of.startswith("openai-compatible:ok")
     nothing = answered(engine, server, "Who designed the Tower Bridge of London?", reply)
     assert nothing.abstained and not nothing.citations
-
-
-def test_no_answer_at_the_start_of_a_sentence_is_an_answer(engine: Engine, server: Server) -> None:
-    reply = "No answer was filed by the agency in 1883, but President Chester Arthur signed the Civil Service Act [1]."
-    answer = answered(engine, server, ACT, reply)
-    assert answer.text == reply and not answer.abstained and answer.by.startswith("openai-compatible:ok")
-
-
-def test_a_reply_in_another_language_is_named(engine: Engine, server: Server) -> None:
-    reply = (
-        "Die durchschnittliche Erhöhung der Prämien, die für das Jahr 2020 ausgehandelt wurde, betrug 4 Prozent [1]."
-    )
-    assert "other language" in answered(engine, server, PREMIUM, reply).remarks
 
 
 def test_the_quote_is_there_at_once_and_what_is_written_takes_its_place(engine: Engine, server: Server) -> None:

@@ -109,16 +109,13 @@ def asked(folder: Path, kind: str, part: Any) -> tuple[list[ev.Event], Trace]:
         how["retriever"] = part
     else:
         parts[kind] = part
-    engine = Engine(AppConfig.of(data=folder), embedder=WordEmbedder(), **parts)
-    try:
+    with Engine(AppConfig.of(data=folder), embedder=WordEmbedder(), **parts) as engine:
         fill(engine)
         settings = STRATEGIES["balanced"].settings
         events = list(engine.ask(RunRequest(QUESTION, settings=settings, **how)))
         started = events[0]
         assert isinstance(started, ev.RunStarted)
         return events, engine.library().runs.trace(started.run_id)
-    finally:
-        engine.close()
 
 
 @pytest.mark.parametrize(("kind", "how"), BROKEN)
@@ -143,16 +140,15 @@ def test_a_defect_of_our_own_ends_the_run_and_is_stored(tmp_path: Path) -> None:
             return fail() if self.broken else super().embed(texts)
 
     embedder = Embedder()
-    engine = Engine(
+    with Engine(
         AppConfig.of(data=tmp_path / "data"), embedder=embedder, evaluator=ScriptedEvaluator(score=lambda text: 0.3)
-    )
-    fill(engine)
-    embedder.broken = True
-    events = list(engine.ask(QUESTION))
-    assert isinstance(events[-1], ev.RunFinished) and isinstance(events[-2], ev.Failed)
-    assert events[-2].fatal and events[-2].step == "retrieve" and "KeyError" in events[-2].cause
-    assert len(engine.library().runs.latest()) == 1
-    engine.close()
+    ) as engine:
+        fill(engine)
+        embedder.broken = True
+        events = list(engine.ask(QUESTION))
+        assert isinstance(events[-1], ev.RunFinished) and isinstance(events[-2], ev.Failed)
+        assert events[-2].fatal and events[-2].step == "retrieve" and "KeyError" in events[-2].cause
+        assert len(engine.library().runs.latest()) == 1
 
 
 def test_an_interruption_passes(tmp_path: Path) -> None:

@@ -44,9 +44,8 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     if request.param == "postgresql-milvus":
         url, uri = request.getfixturevalue("database"), request.getfixturevalue("milvus_server").uri
         config = AppConfig.of(data=tmp_path / "data", database_url=url, index="milvus", milvus_uri=uri)
-    made = Engine(config, embedder=HashEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.5))
-    yield made
-    made.close()
+    with Engine(config, embedder=HashEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.5)) as made:
+        yield made
 
 
 def added(library: Library, label: str, word: str) -> Document:

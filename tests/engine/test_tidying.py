@@ -34,10 +34,9 @@ def filled(data: Path, name: str, *, days: float = 100) -> None:
 def test_every_library_is_purged_as_configured_and_only_then(tmp_path: Path) -> None:
     for name, days in (("one", 100), ("two", 100), ("new", 1)):
         filled(tmp_path, name, days=days)
-    quiet = Engine(AppConfig.of(data=tmp_path), embedder=EMBEDDER)
-    quiet.tidy(threading.Event())
-    assert quiet.library("one").size[0] == 1
-    quiet.close()
+    with Engine(AppConfig.of(data=tmp_path), embedder=EMBEDDER) as quiet:
+        quiet.tidy(threading.Event())
+        assert quiet.library("one").size[0] == 1
     engine = Engine(AppConfig.of(data=tmp_path, purge="--older-than 30d --where 'verified = false'"), embedder=EMBEDDER)
     used = engine.library("one")
     assert used.search("one", 1)
@@ -57,15 +56,14 @@ def test_a_broken_library_stops_no_other(tmp_path: Path, caplog: pytest.LogCaptu
     filled(tmp_path, "a")
     file = tmp_path / "workspaces" / "a" / "library.db"
     file.write_bytes(file.read_bytes()[:100] + b"nothing of a library" * 500)
-    engine = Engine(AppConfig.of(data=tmp_path, purge="--where 'verified = false'"), embedder=EMBEDDER)
-    with caplog.at_level(logging.WARNING, logger="crag.pipeline.libraries"):
-        engine.tidy(threading.Event())
-    assert "the library a was not purged" in caplog.text
-    assert engine.library("b").size == (0, 0)
-    stopped = threading.Event()
-    stopped.set()
-    engine.tidy(stopped)
-    engine.close()
+    with Engine(AppConfig.of(data=tmp_path, purge="--where 'verified = false'"), embedder=EMBEDDER) as engine:
+        with caplog.at_level(logging.WARNING, logger="crag.pipeline.libraries"):
+            engine.tidy(threading.Event())
+        assert "the library a was not purged" in caplog.text
+        assert engine.library("b").size == (0, 0)
+        stopped = threading.Event()
+        stopped.set()
+        engine.tidy(stopped)
 
 
 def test_conditions_that_can_not_be_read_are_refused_at_once() -> None:
@@ -82,14 +80,13 @@ QUESTION = "How long did hiring take in 2019?"
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    made = Engine(
+    with Engine(
         AppConfig.of(data=tmp_path / "data"),
         embedder=WordEmbedder(),
         evaluator=ScriptedEvaluator(score=lambda text: 0.9, id="local"),
-    )
-    fill(made)
-    yield made
-    made.close()
+    ) as made:
+        fill(made)
+        yield made
 
 
 def killed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,14 +66,11 @@ def data() -> None:
 @needs_recognition
 def test_a_citation_on_a_scanned_page_is_marked_and_says_how_it_was_read(tmp_path: Path) -> None:
     file, config = drawn(LINES), AppConfig.of(data=tmp_path)
-    engine = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.95))
-    try:
+    with Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.95)) as engine:
         events = list(engine.add_files([("scan.png", lambda: file)]))
         trace = Trace.from_events(engine.ask("When was the harbour dredged?"))
         (added,) = [event for event in events if isinstance(event, DocumentAdded)]
         stored = engine.library().documents.chunks(added.document.id)
-    finally:
-        engine.close()
     told = [event for event in events if isinstance(event, RecognisingPage)]
     assert [(event.page, event.pages) for event in told] == [(1, 1)] and told[0].seconds_left > 0
     assert added.document.kind == "image" and "read by text recognition" in added.document.warnings[0]

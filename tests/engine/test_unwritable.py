@@ -1,10 +1,5 @@
 """Where nothing can be stored, questions are answered all the same, and each run says that it is not in the history."""
 
-import json
-import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -20,9 +15,9 @@ from crag.engine import Engine
 from crag.storage.cache import Cache
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.library_makers import HashEmbedder
+from tests.support.shell import told_apart
 from tests.support.small_library import WordEmbedder, fill
 
-ROOT = Path(__file__).resolve().parents[2]
 QUESTION = "How long did hiring take in 2019?"
 
 
@@ -61,14 +56,7 @@ def test_over_a_quota_a_question_is_answered_and_said_to_be_unsaved(tmp_path: Pa
 def test_in_a_place_that_can_not_be_written_a_question_is_answered_and_said_to_be_unsaved(
     tmp_path: Path, manner: str, said: str
 ) -> None:
-    if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
-        pytest.skip("this machine gives no namespace of mounts")
-    child = ["unshare", "-rm", sys.executable, "-m", "tests.support.unwritable_child", str(tmp_path / "data"), manner]
-    ran = subprocess.run(
-        child, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    found = json.loads(ran.stdout.splitlines()[-1])
+    found = told_apart("unwritable_child", tmp_path / "data", manner)
     for run in found["runs"]:
         assert run["answered"] and run["last"] == "run_finished"
         assert run["instead"][-1] == "not stored" and said in run["messages"][-1]

@@ -41,12 +41,10 @@ def run(data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtu
 @pytest.fixture(scope="module")
 def served(data: Path) -> Iterator[str]:
     """The address of a server as its command starts it; the token "secret" opens the workspace "default"."""
-    command = [sys.executable, "-m", "crag", "serve", "--port", "0", "--json", "--quiet"]
-    environment = shell.environment(CRAG_DATA=str(data), CRAG_TOKENS="secret=default")
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    command = ["-m", "crag", "serve", "--port", "0", "--json", "--quiet"]
+    with shell.started(*command, CRAG_DATA=str(data), CRAG_TOKENS="secret=default") as process:
         try:
-            assert process.stdout
-            yield json.loads(process.stdout.readline())["url"]
+            yield json.loads(shell.line_of(process))["url"]
         finally:
             process.terminate()
 

@@ -10,6 +10,7 @@ from crag.core.tables import BESIDE, Cell, Row, Table
 from crag.core.types import Chunk
 from crag.generation.cells import look_up
 from crag.generation.fields import find_field
+from crag.testing.fakes import chunk_of
 
 WAUSAU = (
     ("Registered Owner", "Flying Service"),
@@ -35,10 +36,7 @@ def form(document: str, town: str, pairs: tuple[tuple[str, str], ...], heading: 
         rows.append(Row(start, at + len(value) if value else at - 1, at - 1, cells))
     title = f"Accident report – {town}"
     table = Table(start=0, end=len(text), rows=tuple(rows))
-    return Chunk(
-        id=f"{document}-1", document_id=document, source=f"{document}.pdf", title=title, page=1, ordinal=0, start=0,
-        end=len(text), text=text, context=f"{title} › {heading}", tables=(table,),
-    )  # fmt: skip
+    return replace(chunk_of(text, name=document), title=title, context=f"{title} › {heading}", tables=(table,))
 
 
 MADILL = form("b", "Madill", (("Aircraft", "Cessna 152"), ("Registered Owner", "Versatile Aviation"), ("Age", "32")))
@@ -103,10 +101,7 @@ def test_an_empty_field_is_found_empty_not_taken_from_another_document() -> None
 def paper(document: str, *lines: str) -> Chunk:
     text = "\n".join(lines)
     title = f"{document} Inc. – Invoice"
-    return Chunk(
-        id=f"{document}-1", document_id=document, source=f"{document}.pdf", title=title, page=1, ordinal=0, start=0,
-        end=len(text), text=text, context=title,
-    )  # fmt: skip
+    return replace(chunk_of(text, name=document), title=title, context=title)
 
 
 PAPERS = {
@@ -176,10 +171,7 @@ Unrestricted License — Art. 3
     ],
 )
 def test_a_line_of_a_list_is_named_with_the_line_over_it(question: str, found: tuple[str, str] | None) -> None:
-    chunk = Chunk(
-        id="x", document_id="x", source="x.pdf", title="Policies", page=1, ordinal=0, start=0, end=len(LIMITS),
-        text=LIMITS, context="Policies",
-    )  # fmt: skip
+    chunk = replace(chunk_of(LIMITS), title="Policies", context="Policies")
     lookup = look_up(question, {"x": chunk})
     cell = lookup.cell if lookup else None
     assert (cell and (cell.column, cell.text)) == found

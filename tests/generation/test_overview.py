@@ -1,10 +1,13 @@
 """Questions about a whole document: which ones they are, and what is written of its headings, lists and properties."""
 
+from dataclasses import replace
+
 import pytest
 
-from crag.core.documents import Chunk, Document
 from crag.generation.overview import MOST_LISTED, Outline, write_overview
 from crag.generation.whole_questions import Wanted, roots_of, tokens_of, wanted_by
+from crag.testing.fakes import chunk_of
+from tests.support.made import document_of
 
 TEXTS = (
     "1 Opening\nThe chair welcomed the members of the club to the hall.",
@@ -14,18 +17,12 @@ TEXTS = (
 
 
 def outline(*texts: str, properties: tuple[tuple[str, str], ...] = ()) -> Outline:
-    document = Document(
-        id="d", name="club.pdf", title="Garden club", size=1, pages=len(texts), chunks=1, added_at="", model="",
-        properties=properties,
-    )  # fmt: skip
+    titled = {"title": "Garden club", "context": "Garden club"}
     chunks = [
-        Chunk(
-            id=str(page), document_id="d", source="club.pdf", title="Garden club", page=page, ordinal=page, start=0,
-            end=len(text), text=text, context="Garden club",
-        )
+        replace(chunk_of(text, name="club.pdf", page=page, ordinal=page), **titled)
         for page, text in enumerate(texts, 1)
-    ]  # fmt: skip
-    return Outline(document, chunks)
+    ]
+    return Outline(document_of(chunks or [chunk_of("")], title="Garden club", properties=properties), chunks)
 
 
 def said(wanted: Wanted, of: Outline, question: str, number: int = 0, *, several: bool = False) -> str:

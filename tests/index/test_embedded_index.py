@@ -19,6 +19,7 @@ from crag.index.chunk_index import Batch, ChunkIndex, Contents
 from crag.index.embedded import EmbeddedIndex
 from crag.index.vectors import EXACT
 from tests.index.index_contract import DIMENSION, ChunkIndexContract, batch, lexical, unit
+from tests.support.shell import line_of, started
 from tests.support.sizes import sized
 
 CONTENTS = Contents(library="0" * 32, model="test/1", dimension=DIMENSION)
@@ -326,11 +327,10 @@ while True:
 def test_after_each_kill_it_can_be_followed_from_its_generation(place: Path) -> None:
     draw = random.Random(3)
     for _ in range(sized(60, 6)):
-        with subprocess.Popen([sys.executable, "-c", WRITER, str(place)], stdout=subprocess.PIPE, text=True) as writer:
-            assert writer.stdout
-            assert writer.stdout.readline() == "begins\n"
+        with started("-c", WRITER, place) as writer:
+            assert line_of(writer) == "begins\n"
             for _ in range(draw.randrange(1, 6)):
-                confirmed = int(writer.stdout.readline())
+                confirmed = int(line_of(writer))
             if draw.random() < 0.5:
                 threading.Event().wait(draw.random() / 20)  # Somewhere within the next commit.
             writer.send_signal(signal.SIGKILL)

@@ -3,7 +3,6 @@
 import base64
 import logging
 import secrets
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -21,7 +20,9 @@ from crag.index.chunk_index import Contents
 from crag.index.milvus import MilvusIndex
 from tests.index.index_contract import batch, lexical, unit
 from tests.support.milvus_faults import Fault, Faults, aborts, faulty_server, hangs, refuses, version
-from tests.support.milvus_server import MilvusServer, free_port
+from tests.support.milvus_server import MilvusServer
+from tests.support.other_programs import free_port
+from tests.support.shell import line_of, started
 
 TOKEN = "owner:very-secret"
 SECONDS = 2
@@ -197,16 +198,11 @@ def test_a_file_of_milvus_lite_is_for_one_process(tmp_path: Path, open_index: Ca
         f"index = MilvusIndex({str(path)!r}, Contents(library='0' * 32, model='m', dimension=16));"
         "index.commit(1); print('held', flush=True); sys.stdin.read(); index.close()"
     )
-    other = subprocess.Popen(
-        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
-    )
-    try:
-        assert other.stdout is not None and other.stdout.readline() == "held\n"
+    with started("-c", program) as other:
+        assert line_of(other) == "held\n"
         index = open_index(str(path))
         said = told(lambda: index.generation)
         assert "another process uses it" in said and str(tmp_path) not in said
-    finally:
-        other.communicate()
     assert other.returncode == 0
     assert index.generation == -1, "it can be opened once the other has let go"
     assert path.stat().st_mode & 0o077 == 0

@@ -9,7 +9,8 @@ from crag.ingest.chunking import chunk_document
 from crag.ingest.files import media_of
 from crag.ingest.reader import read_document
 from tests.support import small_books as books
-from tests.support.small_office import swollen
+from tests.support.reported import kind, text_of
+from tests.support.small_office import edited, swollen
 
 CONFIG = AppConfig()
 
@@ -18,16 +19,12 @@ def read(data: bytes, name: str = "a.txt") -> ParsedDocument:
     return read_document(data, name, CONFIG)
 
 
-def text_of(parsed: ParsedDocument) -> str:
-    return "\n".join(page.text for page in parsed.pages)
-
-
 def places(parsed: ParsedDocument) -> dict[str, str]:
     return {chunk.place: chunk.text for chunk in chunk_document(parsed, "id", "a")}
 
 
 def test_an_rtf_of_word_is_read_with_its_headings_tables_and_letterhead() -> None:
-    parsed = read(books.WORD_RTF)
+    parsed = read(kind("lift.rtf"))
     assert (parsed.kind, parsed.title) == ("rtf", "Lift contract")
     text = text_of(parsed)
     assert "Contract number L-77" in text
@@ -38,7 +35,7 @@ def test_an_rtf_of_word_is_read_with_its_headings_tables_and_letterhead() -> Non
 
 
 def test_hidden_words_and_embedded_programs_of_an_rtf_are_left_out_and_said() -> None:
-    parsed = read(books.WORD_RTF)
+    parsed = read(kind("lift.rtf"))
     assert "price is 5" not in text_of(parsed) and "Package" not in text_of(parsed)
     assert parsed.warnings == (
         "It holds text that can't be seen (6 words): it was left out.",
@@ -47,12 +44,12 @@ def test_hidden_words_and_embedded_programs_of_an_rtf_are_left_out_and_said() ->
 
 
 def test_an_rtf_of_another_program_in_cyrillic() -> None:
-    parsed = read(books.OFFICE_RTF)
+    parsed = read(kind("key.rtf"))
     assert places(parsed)["section Правила"].split() == ["Правила", "Ключ", "у", "дежурного", "24/7."]
 
 
 def test_a_book_is_read_chapter_by_chapter() -> None:
-    parsed = read(books.small_epub())
+    parsed = read(kind("kites.epub"))
     assert (parsed.kind, parsed.title) == ("epub", "Kites of the coast")
     assert list(places(parsed)) == ["section First", "section Second", "document properties"]
     assert "The red kite weighs 90 grams." in places(parsed)["section Second"]
@@ -60,7 +57,7 @@ def test_a_book_is_read_chapter_by_chapter() -> None:
 
 
 def test_an_opendocument_text_is_read_without_what_is_hidden_deleted_or_noted() -> None:
-    parsed = read(books.small_odt())
+    parsed = read(kind("ferry.odt"))
     text = text_of(parsed)
     assert parsed.kind == "odt" and "The ferry Embla sails at 07:15." in text
     assert not any(word in text for word in ("secretly", "deleted", "Check!"))
@@ -73,7 +70,7 @@ def test_an_opendocument_text_is_read_without_what_is_hidden_deleted_or_noted() 
 
 
 def test_an_opendocument_sheet_is_read_without_its_empty_end() -> None:
-    parsed = read(books.small_ods())
+    parsed = read(kind("fuel.ods"))
     assert (parsed.kind, len(parsed.pages)) == ("ods", 1)
     assert "Embla: Litres 1,240" in places(parsed)["sheet Fuel"]
     assert "Ghost" not in text_of(parsed) and "never" not in text_of(parsed)
@@ -84,7 +81,7 @@ def test_an_opendocument_sheet_is_read_without_its_empty_end() -> None:
 
 
 def test_an_opendocument_presentation_has_slides_and_notes() -> None:
-    parsed = read(books.small_odp())
+    parsed = read(kind("pier.odp"))
     assert parsed.kind == "odp"
     assert [page.place for page in parsed.pages] == ["slide 1", "notes of slide 1"]
     assert "The pier opens in May" in parsed.pages[0].text and "divers" not in parsed.pages[0].text
@@ -92,22 +89,22 @@ def test_an_opendocument_presentation_has_slides_and_notes() -> None:
 
 
 LOCKED = '<manifest xmlns:m="m"><m:encryption-data/></manifest>'
-CIPHER = '<encryption><CipherReference xmlns="x" URI="OPS/text/one.xhtml"/></encryption>'
+CIPHER = b'<encryption><CipherReference xmlns="x" URI="OPS/text/one.xhtml"/></encryption>'
 
 
 @pytest.mark.parametrize(
     ("data", "error"),
     [
-        (books.small_epub()[:700], DamagedError),
-        (books.small_odt()[:600], DamagedError),
+        (kind("kites.epub")[:700], DamagedError),
+        (kind("ferry.odt")[:600], DamagedError),
         (books.packed({"a": "b"}, "application/epub+zip"), DamagedError),
         (books.packed({"a": "b"}, "application/vnd.oasis.opendocument.text"), DamagedError),
         (books.open_document("text", ""), EmptyError),
         (books.open_document("spreadsheet", ""), EmptyError),
         (b"{\\rtf1 }", EmptyError),
-        (books.small_epub({"META-INF/encryption.xml": CIPHER}), EncryptedError),
+        (edited(kind("kites.epub"), {"META-INF/encryption.xml": CIPHER}), EncryptedError),
         (books.open_document("text", "<text:p/>", more={"META-INF/manifest.xml": LOCKED}), EncryptedError),
-        (swollen(books.small_epub(), "OPS/bomb.xhtml"), LimitError),
+        (swollen(kind("kites.epub"), "OPS/bomb.xhtml"), LimitError),
         (swollen(books.open_document("text", "<text:p/>"), "Pictures/bomb"), LimitError),
         (books.open_document("text", "<text:span>" * 5000 + "</text:span>" * 5000), DamagedError),
     ],
@@ -118,7 +115,7 @@ def test_bad_books_end_in_a_clear_error(data: bytes, error: type[DocumentError])
 
 
 @pytest.mark.parametrize(
-    "data", [books.WORD_RTF[:700], b"{\\rtf1 " + b"{" * 20_000 + b"deep\\par", b"{\\rtf1 a\\u99999999? b}"]
+    "data", [kind("lift.rtf")[:700], b"{\\rtf1 " + b"{" * 20_000 + b"deep\\par", b"{\\rtf1 a\\u99999999? b}"]
 )
 def test_broken_rtf_ends_in_a_document_or_a_clear_error(data: bytes) -> None:
     try:
@@ -150,7 +147,7 @@ def test_what_is_not_read_is_named_with_the_list_of_what_is(data: bytes, said: s
 
 @pytest.mark.parametrize(
     ("data", "media"),
-    [(books.WORD_RTF, "rtf"), (books.small_epub(), "epub"), (books.small_odt(), "odt"), (books.small_ods(), "ods")],
+    [(kind("lift.rtf"), "rtf"), (kind("kites.epub"), "epub"), (kind("ferry.odt"), "odt"), (kind("fuel.ods"), "ods")],
 )
 def test_a_file_is_what_its_bytes_say(data: bytes, media: str) -> None:
     assert media_of(data, "report.pdf") == media

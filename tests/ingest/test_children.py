@@ -18,6 +18,7 @@ from crag.ingest.children import Child, start_child
 from crag.ingest.files import READERS
 from crag.ingest.reader import read_document
 from crag.ingest.sandbox import reading, run_child
+from tests.support.shell import line_of, started
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each child is a program of its own")
 JOB = {"task": "read", "media": "text", "label": "x", "memory_mb": 512, "seconds": 7, "max_pages": 10}
@@ -120,8 +121,8 @@ def test_a_server_that_was_killed_takes_its_children_along_and_is_started_anew()
 def test_nothing_outlives_a_killed_program() -> None:
     held = f"from crag.ingest.children import start_child\nheld = start_child({JOB!r})\n"
     code = f"import time\n{held}print(1, flush=True)\ntime.sleep(60)"
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as program:
-        assert program.stdout is not None and program.stdout.readline() == b"1\n"
+    with started("-c", code) as program:
+        assert line_of(program) == "1\n"
         (server,) = _servers(program.pid)
         (pid,) = _of(server)
         program.kill()

@@ -10,20 +10,11 @@ from crag.core.config import AppConfig
 from crag.core.errors import DamagedError, DocumentError, EmptyError, EncryptedError, LimitError
 from crag.ingest.files import check_container
 from crag.ingest.reader import read_document
-from tests.support.small_office import (
-    blank_pptx,
-    body,
-    edited,
-    paragraph,
-    sheet,
-    small_docx,
-    small_pptx,
-    small_xlsx,
-    swollen,
-)
+from tests.support.reported import kind
+from tests.support.small_office import blank_pptx, body, edited, paragraph, sheet, swollen
 
 CONFIG = AppConfig.of(read_memory_mb=512, read_seconds=10)
-DOCX, PPTX, XLSX = small_docx(), small_pptx(), small_xlsx()
+DOCX, PPTX, XLSX = kind("report.docx"), kind("crossing.pptx"), kind("revenue.xlsx")
 DECLARED = '<?xml version="1.0"?><!DOCTYPE x ['
 LAUGHS = (
     f'{DECLARED}<!ENTITY a "lol lol lol lol">'

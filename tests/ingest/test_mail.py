@@ -2,7 +2,6 @@
 
 from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,12 +15,12 @@ from crag.ingest.chunking import chunk_document
 from crag.ingest.files import attached_name, ending_of, media_of
 from crag.ingest.reader import read_document
 from tests.support import small_mail
+from tests.support.reported import REPORTS, kind
 from tests.support.small_library import WordEmbedder
-from tests.support.small_msg import outlook_message
 from tests.support.small_pdf import small_pdf
 
 CONFIG = AppConfig()
-HOURS = (Path(__file__).parent.parent / "data" / "reports" / "hours_qp.eml").read_bytes()
+HOURS = (REPORTS / "hours_qp.eml").read_bytes()
 
 
 def read(data: bytes, name: str = "a.eml") -> ParsedDocument:
@@ -50,21 +49,21 @@ def test_an_e_mail_says_who_sent_it_and_when_and_its_text_is_decoded() -> None:
 
 
 def test_of_an_alternative_the_page_is_read_and_the_earlier_mail_below_it_is_quoted() -> None:
-    parts = dict(sections(small_mail.outlook_like()))
+    parts = dict(sections(kind("crane.eml")))
     [quoted] = [place for place in parts if "Quoted" in place]
     assert (
         quoted
         == "section Quoted: From: Piet Vos <piet@example.org>, Sent: Monday, March 4, 2024 8:15 AM"[: len(quoted)]
     )
     assert "The old crane lifted 30 tonnes." in parts[quoted]
-    own = own_words(small_mail.outlook_like())
+    own = own_words(kind("crane.eml"))
     assert "the new crane lifts 42 tonnes." in own and "30 tonnes" not in own and "plain form" not in own
     assert "North: Depth 9.5 m" in own
     assert "A copy was sent to Harbour Office <office@example.org>." in parts["section About this e-mail"]
 
 
 def test_text_round_a_file_is_one_mail_and_pictures_in_it_are_said() -> None:
-    data = small_mail.apple_like()
+    data = kind("tides.eml")
     parsed = read(data)
     own = own_words(data)
     assert "the ferry leaves half an hour later." in own and "The gangway opens at 06:30." in own
@@ -77,7 +76,7 @@ def test_text_round_a_file_is_one_mail_and_pictures_in_it_are_said() -> None:
 
 
 def test_answers_between_quoted_lines_stand_apart_from_them() -> None:
-    data = small_mail.german_reply()
+    data = kind("key.eml")
     assert "Frau Müller hat ihn." in own_words(data) and "Der Wagen steht in Halle 4." in own_words(data)
     assert "Wer hat" not in own_words(data) and "Und wo" not in own_words(data)
     quoted = [(place, text) for place, text in sections(data) if "Quoted" in place]
@@ -86,9 +85,9 @@ def test_answers_between_quoted_lines_stand_apart_from_them() -> None:
 
 
 def test_encodings_of_headers_and_texts_are_read() -> None:
-    parsed = read(small_mail.wide_text())
+    parsed = read(kind("cupboard.eml"))
     assert parsed.title == "Ключ" and parsed.properties[0] == ("author", "Ольга <olga@example.org>")
-    assert "Ключ лежит в шкафу номер 17." in own_words(small_mail.wide_text())
+    assert "Ключ лежит в шкафу номер 17." in own_words(kind("cupboard.eml"))
     said = b"From: a@example.org\nSubject: x\nContent-Type: text/plain; charset=no-such\n\nCaf\xc3\xa9 at 7"
     assert "Café at 7" in own_words(said)
 
@@ -99,7 +98,7 @@ def test_encodings_of_headers_and_texts_are_read() -> None:
         ("letter.txt", b"From: Ann\nTo: Bob\nSubject: Walls\n\nThe wall is wet.", "text"),
         ("letter.eml", b"From: Ann\nTo: Bob\nSubject: Walls\n\nThe wall is wet.", "email"),
         ("letter.txt", HOURS, "email"),
-        ("letter.pdf", small_mail.outlook_like(), "email"),
+        ("letter.pdf", kind("crane.eml"), "email"),
         ("letter.eml", b"Just a note.\n\nNothing more: really.", "text"),
         ("received.dat", b"Received: " + b"x" * 9000 + b"\r\nFrom: a@b.org\r\n\r\nHi", "email"),
     ],
@@ -109,7 +108,7 @@ def test_what_begins_as_an_e_mail_is_one_whatever_its_name(name: str, head: byte
 
 
 def test_a_message_of_outlook_is_read_with_the_files_and_mails_in_it() -> None:
-    parsed = read_document(outlook_message(), "kiln.dat", CONFIG)
+    parsed = read_document(kind("kiln.msg"), "kiln.dat", CONFIG)
     assert (parsed.kind, parsed.title, parsed.published) == ("email", "Kiln", "2024-02-09")
     text = "\n".join(page.text for page in parsed.pages)
     assert "sent by Rosa Lind <rosa@example.org>.\nIt was sent to Pia <pia@example.org>, Ove <ove@example.org>." in text
@@ -123,7 +122,7 @@ def test_a_message_of_outlook_is_read_with_the_files_and_mails_in_it() -> None:
 @pytest.mark.parametrize("size", [600, 2000, 9000])
 def test_a_message_of_outlook_that_is_cut_off_ends_in_a_document_or_a_clear_error(size: int) -> None:
     try:
-        assert read_document(outlook_message()[:size], "kiln.msg", CONFIG).pages
+        assert read_document(kind("kiln.msg")[:size], "kiln.msg", CONFIG).pages
     except DocumentError as error:
         assert "kiln.msg" in error.message
 
@@ -150,8 +149,8 @@ def test_hundreds_of_attachments_are_bounded() -> None:
     "data",
     [
         HOURS[:120],
-        small_mail.outlook_like()[:900],
-        small_mail.apple_like()[:700],
+        kind("crane.eml")[:900],
+        kind("tides.eml")[:700],
         b"From: a@b.org\nSubject: nothing\n\n",
         b"From: a@b.org\nSubject: x\nContent-Type: multipart/mixed; boundary=b\n\n" + b"--b\n\nx\n" * 5000,
         b'From: =?utf-8?q?=FF?= <\xff@>\nDate: 99\nTo: "\nSubject: =?x?b?%%%?=\nMIME-Version: 1\n\n\xff\x00\xfe',
@@ -180,7 +179,7 @@ def test_the_name_of_an_attachment_says_both_names_and_keeps_its_ending() -> Non
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    with closing(Engine(AppConfig().changed(data=tmp_path), embedder=WordEmbedder())) as made:
+    with Engine(AppConfig().changed(data=tmp_path), embedder=WordEmbedder()) as made:
         yield made
 
 

@@ -8,13 +8,13 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.core.errors import EncryptedError, UnknownMediaError
-from crag.core.ingesting import ParsedDocument
 from crag.core.tables import SEPARATOR
 from crag.ingest.chunking import chunk_document
 from crag.ingest.files import media_of
 from crag.ingest.reader import read_document
 from crag.ingest.sheets import format_cell
-from tests.support.small_office import body, edited, paragraph, small_docx, small_pptx, small_xlsx
+from tests.support.reported import kind, text_of
+from tests.support.small_office import body, edited, paragraph
 
 pytestmark = pytest.mark.usefixtures("read_here")
 
@@ -22,15 +22,11 @@ CONFIG = AppConfig()
 OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512)
 
 
-def text_of(parsed: ParsedDocument) -> str:
-    return "\n".join(page.text for page in parsed.pages)
-
-
 # ---- Word ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_word_document_is_cited_by_its_sections() -> None:
-    parsed = read_document(small_docx(), "report.pdf", CONFIG)
+    parsed = read_document(kind("report.docx"), "report.pdf", CONFIG)
     assert (parsed.kind, parsed.title) == ("docx", "Harbour report")
     places = {chunk.place: chunk.text for chunk in chunk_document(parsed, "id", "report.pdf")}
     assert list(places) == ["section The fleet", "section Nets", "document properties"]
@@ -38,7 +34,7 @@ def test_a_word_document_is_cited_by_its_sections() -> None:
 
 
 def test_a_table_of_a_word_document_is_told_with_its_header() -> None:
-    [page] = read_document(small_docx(), "report.docx", CONFIG).pages
+    [page] = read_document(kind("report.docx"), "report.docx", CONFIG).pages
     [table] = page.tables
     assert SEPARATOR.join(table.heads) == "Port | Boats | Tonnage"
     assert page.text[table.start : table.end].splitlines() == [
@@ -49,7 +45,7 @@ def test_a_table_of_a_word_document_is_told_with_its_header() -> None:
 
 
 def test_what_nobody_sees_of_a_word_document_is_left_out_and_said() -> None:
-    parsed = read_document(small_docx(), "report.docx", CONFIG)
+    parsed = read_document(kind("report.docx"), "report.docx", CONFIG)
     assert not any(word in text_of(parsed) for word in ("vanished", "white words", "tiny", "really"))
     assert parsed.warnings == (
         "It holds text that can't be seen (5 words): it was left out.",
@@ -62,7 +58,7 @@ def test_tracked_changes_are_taken_as_accepted_and_macros_are_said() -> None:
         "<w:p><w:r><w:t>The fee is </w:t></w:r><w:del><w:r><w:delText>five old</w:delText></w:r></w:del>"
         "<w:ins><w:r><w:t>seven</w:t></w:r></w:ins><w:r><w:t> crowns.</w:t></w:r></w:p>"
     )
-    data = edited(small_docx(), body(changed) | {"word/vbaProject.bin": b"x"})
+    data = edited(kind("report.docx"), body(changed) | {"word/vbaProject.bin": b"x"})
     parsed = read_document(data, "fees.docm", CONFIG)
     assert text_of(parsed) == "The fee is seven crowns."
     assert "It holds 2 words that its tracked changes delete: they were left out." in parsed.warnings
@@ -71,7 +67,7 @@ def test_tracked_changes_are_taken_as_accepted_and_macros_are_said() -> None:
 
 def test_a_document_that_says_it_holds_macros_is_a_document() -> None:
     name = "[Content_Types].xml"
-    data = small_docx()
+    data = kind("report.docx")
     types = zipfile.ZipFile(BytesIO(data)).read(name).decode()
     plain = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
     assert plain in types
@@ -87,14 +83,14 @@ def test_boxes_notes_and_controls_are_read_once() -> None:
         "</mc:AlternateContent></w:r></w:p>"
         "<w:sdt><w:sdtContent>{}</w:sdtContent></w:sdt>"
     ).format(paragraph("In the box."), paragraph("In the box."), paragraph("In the control."))
-    parsed = read_document(edited(small_docx(), body(inner)), "a.docx", CONFIG)
+    parsed = read_document(edited(kind("report.docx"), body(inner)), "a.docx", CONFIG)
     assert text_of(parsed) == "Before.\n\nIn the box.\n\nIn the control."
 
 
 def test_short_bold_paragraphs_are_headings_where_there_are_no_others() -> None:
     bold = "<w:p><w:r><w:rPr><w:b/></w:rPr><w:t>{}</w:t></w:r></w:p>"
     inner = bold.format("Fares") + paragraph("The fare rose. " * 9) * 2 + bold.format("Nets") + paragraph("Mended.") * 2
-    [page] = read_document(edited(small_docx(), body(inner)), "a.docx", CONFIG).pages
+    [page] = read_document(edited(kind("report.docx"), body(inner)), "a.docx", CONFIG).pages
     assert [text for _, text in page.headings] == ["Fares", "Nets"]
 
 
@@ -102,7 +98,7 @@ def test_short_bold_paragraphs_are_headings_where_there_are_no_others() -> None:
 
 
 def test_a_presentation_is_cited_by_its_slides() -> None:
-    parsed = read_document(small_pptx(), "ferry.pptx", CONFIG)
+    parsed = read_document(kind("crossing.pptx"), "ferry.pptx", CONFIG)
     assert parsed.kind == "pptx"
     assert [page.place for page in parsed.pages] == ["slide 1", "slide 3", "notes of slide 3"]
     third = parsed.pages[1]
@@ -127,7 +123,7 @@ def test_merged_cells_of_a_slide_s_table_hold_for_their_columns() -> None:
 
 
 def test_hidden_slides_and_what_lies_beside_a_slide_are_left_out_and_said() -> None:
-    parsed = read_document(small_pptx(), "ferry.pptx", CONFIG)
+    parsed = read_document(kind("crossing.pptx"), "ferry.pptx", CONFIG)
     assert "Ferry 2" not in text_of(parsed) and "beside" not in text_of(parsed)
     assert parsed.warnings == (
         "Slide 3 holds text that can't be seen (3 words): it was left out.",
@@ -139,7 +135,7 @@ def test_hidden_slides_and_what_lies_beside_a_slide_are_left_out_and_said() -> N
 
 
 def test_a_workbook_is_cited_by_its_sheets_with_values_as_they_are_shown() -> None:
-    parsed = read_document(small_xlsx(), "revenue.xlsx", CONFIG)
+    parsed = read_document(kind("revenue.xlsx"), "revenue.xlsx", CONFIG)
     [page] = parsed.pages
     assert (page.place, page.headings) == ("sheet Revenue", ((0, "Revenue by harbour"),))
     assert page.text.splitlines()[2:] == [
@@ -184,7 +180,7 @@ def test_values_are_shown_as_their_format_says(value: object, form: str, text: s
 
 
 def test_a_workbook_with_a_part_named_like_a_word_documents_is_a_workbook() -> None:
-    assert media_of(edited(small_xlsx(), {"xl/media/word.bin": b"word/ppt/"}), "a") == "xlsx"
+    assert media_of(edited(kind("revenue.xlsx"), {"xl/media/word.bin": b"word/ppt/"}), "a") == "xlsx"
 
 
 def test_locked_and_old_office_files_say_so() -> None:

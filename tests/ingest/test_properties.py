@@ -2,7 +2,6 @@
 
 import datetime
 from collections.abc import Iterator
-from contextlib import closing
 from io import BytesIO
 from pathlib import Path
 
@@ -14,8 +13,8 @@ from crag.core.ingesting import DocumentAdded
 from crag.engine import Engine
 from crag.ingest.chunking import chunk_document
 from crag.ingest.reader import read_document
+from tests.support.reported import kind
 from tests.support.small_library import WordEmbedder
-from tests.support.small_office import small_pptx
 from tests.support.tiny_pdf import line, pdf
 
 CONFIG = AppConfig()
@@ -64,12 +63,12 @@ def test_a_web_page_names_its_author() -> None:
 
 
 def test_slides_are_counted() -> None:
-    assert int(dict(read_document(small_pptx(), "a.pptx", CONFIG).properties)["slides"]) > 1
+    assert int(dict(read_document(kind("crossing.pptx"), "a.pptx", CONFIG).properties)["slides"]) > 1
 
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    with closing(Engine(AppConfig().changed(data=tmp_path), embedder=WordEmbedder())) as made:
+    with Engine(AppConfig().changed(data=tmp_path), embedder=WordEmbedder()) as made:
         yield made
 
 

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from crag.analysis.evaluate import Evaluation, Parts
+from crag.analysis.evaluate import Parts
 from crag.analysis.metrics.results import MEASURES, Difference
 from crag.core.settings import Settings, StoredSettings
 from crag.messages.evaluations import NOTES, TITLES, difference_sentence, parts_sentence, title_of
+from tests.support.made import evaluated
 
 FOUND = Difference(
     measure="answer_f1",
@@ -83,18 +84,7 @@ def test_a_difference_is_said_with_its_interval(changes: dict[str, object], sent
     ],
 )
 def test_an_evaluation_s_parts_are_named(parts: Parts | None, sentence: str) -> None:
-    made = Evaluation(
-        id="e",
-        set_id="s",
-        set_name="set.csv",
-        strategy="balanced",
-        stored=StoredSettings(Settings()),
-        parts=parts,
-        questions=1,
-        done=1,
-        started_at="",
-        finished_at="",
-    )
+    made = evaluated(parts=parts)
     assert parts_sentence(made) == sentence
     unread = replace(made, stored=StoredSettings(Settings(), unknown=("gone",)))
     assert "gone" in parts_sentence(unread)

@@ -1,7 +1,6 @@
 """A run's outside parts: chosen by configuration and keys, local where they can't be used, and which key goes where."""
 
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -24,18 +23,17 @@ KEY = "sk-owner-and-nobody-else"
 
 @pytest.fixture
 def ask(tmp_path: Path) -> Iterator[object]:
-    made = Engine(
+    with Engine(
         AppConfig.of(data=tmp_path), Keys(), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread)
-    )
-    fill(made)
+    ) as made:
+        fill(made)
 
-    def asked(keys: Keys | None = None, strategy: str = "balanced", **config: object) -> tuple[Trace, str]:
-        chosen = AppConfig.of(**{"data": tmp_path, **config})
-        events = list(made.ask(RunRequest(QUESTION, strategy, config=chosen, keys=keys or Keys())))
-        return Trace.from_events(events), events_to_jsonl(events)
+        def asked(keys: Keys | None = None, strategy: str = "balanced", **config: object) -> tuple[Trace, str]:
+            chosen = AppConfig.of(**{"data": tmp_path, **config})
+            events = list(made.ask(RunRequest(QUESTION, strategy, config=chosen, keys=keys or Keys())))
+            return Trace.from_events(events), events_to_jsonl(events)
 
-    yield asked
-    made.close()
+        yield asked
 
 
 def served(server: Server, **more: object) -> dict[str, object]:
@@ -65,7 +63,7 @@ class ReadsStrips(ScriptedEvaluator):
 
 def test_strips_are_scored_in_their_text_by_an_evaluator_that_can(tmp_path: Path) -> None:
     config = AppConfig.of(data=tmp_path)
-    with closing(Engine(config, Keys(), embedder=WordEmbedder(), evaluator=(reads := ReadsStrips()))) as made:
+    with Engine(config, Keys(), embedder=WordEmbedder(), evaluator=(reads := ReadsStrips())) as made:
         fill(made)
         assert {
             strip.score for strip in Trace.from_events(made.ask(RunRequest(QUESTION, "paper"))).kept("internal")

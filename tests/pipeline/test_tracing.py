@@ -44,12 +44,11 @@ wait_for_all_tracers()
 def asked(folder: Path, address: str, model: str) -> None:
     """One run of an engine whose model is at `address`."""
     config = AppConfig.of(data=folder, llm="openai-compatible", llm_base_url=address, llm_model=model, evaluator="llm")
-    engine = Engine(
+    with Engine(
         config, Keys(llm=SecretStr(KEY)), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread)
-    )
-    fill(engine)
-    list(engine.ask(QUESTION))
-    engine.close()
+    ) as engine:
+        fill(engine)
+        list(engine.ask(QUESTION))
 
 
 @pytest.mark.parametrize("model", ["ok", "broken"])

@@ -61,13 +61,6 @@ def test_it_survives_storing() -> None:
         assert event_from_json(event_to_json(event)) == event
 
 
-def test_a_strip_keeps_its_place_in_the_source() -> None:
-    led = Case("balanced", [planted(GOOD, "start")])
-    source = led.trace.rounds[0].chunks[0].chunk.text
-    for strip in led.trace.kept():
-        assert source[strip.start : strip.end].split() == strip.text.split()
-
-
 def test_what_if_does_not_know_what_pages_say_that_were_read_otherwise() -> None:
     led = Case("balanced", [BAD], web=FixedWeb(texts=[planted(WEB[0], "middle")]))
     settings = led.settings.changed(erase_web_injection=False)

@@ -43,22 +43,6 @@ def run(*webs: FixedWeb, **more: object) -> Trace:
     return Trace.from_events(run_graph(QUESTION, parts(*webs, **more)))
 
 
-def test_a_query_leaves_after_a_yes_and_is_shown_as_it_was() -> None:
-    web, asked = away(), list[str]()
-    trace = run(web, allowed=lambda query: not asked.append(query))
-    assert web.queries == asked == [trace.approvals[0].query] == [trace.searches[0].query]
-    assert (trace.approvals[0].provider, trace.approvals[0].approved) == ("fixed", True)
-
-
-def test_after_a_no_nothing_leaves_and_it_is_said() -> None:
-    web = away()
-    trace = run(web, allowed=lambda query: False)
-    assert web.queries == [] and trace.searches == ()
-    assert trace.approvals[0].approved is False
-    assert (trace.failures[0].reason, trace.failures[0].instead) == ("not approved", "documents")
-    assert trace.answer is not None and trace.failure is None
-
-
 def test_after_a_no_pages_of_this_machine_are_still_searched_without_a_question() -> None:
     web, folder = away(), FixedWeb(texts=WEB, name="folder")
     trace = run(web, folder, allowed=lambda query: False)

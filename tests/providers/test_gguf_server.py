@@ -1,7 +1,6 @@
 """A model file in a child process: a whole run, a crash, the end of the program, and what does not load."""
 
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from crag.providers.endpoint import Endpoint
 from crag.providers.gguf_server import GgufServer, Load, server_of
 from crag.runtime.usage import Budget, UsageTracker
 from tests.support.real_server import model_file
+from tests.support.shell import line_of, started
 
 pytestmark = pytest.mark.slow
 
@@ -110,15 +110,13 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="Linux can wait for another's child")
 def test_it_ends_with_a_program_that_is_killed(installed: None) -> None:
-    ran = subprocess.Popen([sys.executable, "-c", PARENT, str(model_file())], stdout=subprocess.PIPE)
-    assert ran.stdout is not None
-    pid = int(ran.stdout.readline())
-    try:
-        left = os.pidfd_open(pid)
-    except ProcessLookupError:  # gone already
-        left = -1
-    ran.wait(SECONDS)
-    ran.stdout.close()
+    with started("-c", PARENT, model_file()) as ran:
+        pid = int(line_of(ran))
+        try:
+            left = os.pidfd_open(pid)
+        except ProcessLookupError:  # gone already
+            left = -1
+        ran.wait(SECONDS)
     if left >= 0:
         import select
 

@@ -197,12 +197,11 @@ def test_a_whole_run_on_this_server(real_server: RealServer, tmp_path: Path) -> 
         run_seconds=900,  # where the cores have other work
     )
     settings = Settings(k=2, internal_on=tuple(Action), loop_on=(), web_on=(), refine_on=(), min_answer_score=0.0)
-    engine = Engine(
+    with Engine(
         config, Keys(llm=SecretStr(KEY)), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread)
-    )
-    fill(engine)
-    events = list(engine.ask(RunRequest("Is hiring fast?", settings=settings)))
-    engine.close()
+    ) as engine:
+        fill(engine)
+        events = list(engine.ask(RunRequest("Is hiring fast?", settings=settings)))
     *_, answered = [event for event in events if isinstance(event, ev.Answered)]
     assert isinstance(events[-1], ev.RunFinished)
     assert not any(isinstance(event, ev.Failed) and event.fatal for event in events)

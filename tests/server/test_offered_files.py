@@ -9,12 +9,12 @@ from typing import Any
 import httpx
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
 from crag.core.errors import AccessError, NotFoundError
 from tests.support.app_server import ROOT, Served, serving
+from tests.support.visitor import until_finished
 from ui.access import browser
 from ui.access.browser import COOKIE
 from ui.access.verified import VerifiedSignIns
@@ -54,12 +54,7 @@ def run(socket: Any, query: str) -> str:
 
 def finished(socket: Any) -> str:
     """All that comes until the script has ended, as text."""
-    received: list[ForwardMsg] = []
-    while not received or received[-1].WhichOneof("type") != "script_finished":
-        message = ForwardMsg()
-        message.ParseFromString(socket.recv(timeout=60))
-        received.append(message)
-    return "\n".join(map(str, received))
+    return "\n".join(map(str, until_finished(socket)))
 
 
 def addresses(drawn: str) -> list[str]:

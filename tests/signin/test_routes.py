@@ -18,7 +18,6 @@ from websockets.typing import Origin, Subprotocol
 from crag.admin.audit import AuditLog, Entry
 from crag.admin.people import Identity, People
 from crag.admin.store import open_store
-from crag.core.config import PeopleSettings
 from tests.support.app_server import serving
 from tests.support.signing_in import (
     SECRET,
@@ -28,6 +27,7 @@ from tests.support.signing_in import (
     claims_of,
     cookie,
     openid_provider,
+    people_of,
     secrets_file,
 )
 from tests.support.visitor import texts
@@ -43,8 +43,7 @@ class Place:
 
     @property
     def people(self) -> People:
-        store = open_store(self.data)
-        return People(store, AuditLog(store), lambda: PeopleSettings(admins=("ada@example.org",)))
+        return people_of(self.data)
 
     def claims(self, subject: str, **more: Any) -> dict[str, Any]:
         return claims_of(subject, **{"iss": self.provider.url, **more})

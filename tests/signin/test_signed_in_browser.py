@@ -8,13 +8,10 @@ from typing import Any
 
 import pytest
 
-from crag.admin.audit import AuditLog
 from crag.admin.people import People
-from crag.admin.store import open_store
-from crag.core.config import PeopleSettings
 from tests.support.app_server import serving
 from tests.support.browsing import ARGUMENTS, OFF_SCREEN, settled
-from tests.support.signing_in import openid_provider, secrets_file
+from tests.support.signing_in import openid_provider, people_of, secrets_file
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the playwright package")
 
@@ -34,8 +31,7 @@ class Place:
 
     @property
     def people(self) -> People:
-        store = open_store(self.data)
-        return People(store, AuditLog(store), lambda: PeopleSettings(admins=("ada@example.org",)))
+        return people_of(self.data)
 
 
 @pytest.fixture(scope="module")

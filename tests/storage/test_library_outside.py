@@ -10,13 +10,13 @@ from sqlalchemy import select, update
 
 from crag.core.errors import InputError, StorageError
 from crag.core.events import RunStarted
-from crag.core.runfacts import DaySpending
 from crag.core.trace import Trace
 from crag.core.types import Call, Document, WebPage
 from crag.storage.library import Library
 from crag.storage.store import meta
 from crag.storage.tables import VERSION, changes, searches
 from tests.support.library_makers import HashEmbedder, change, on_disk
+from tests.support.made import spent
 
 Fill = Callable[..., Document]
 PAGE = WebPage(
@@ -55,17 +55,8 @@ def test_a_run_s_calls_are_summed_by_day_provider_and_model(library: Library) ->
     )
     save(library, "two", call(input_tokens=1, output_tokens=2), call(model="gpt-5", input_tokens=5, output_tokens=6))
     tavily, gpt_4o, gpt_5 = sorted(library.runs.spending(), key=lambda row: (row.provider != "tavily", row.model))
-    assert gpt_4o == DaySpending(
-        day=gpt_4o.day,
-        provider="openai",
-        model="gpt-4o",
-        calls=3,
-        failed=0,
-        uncounted=0,
-        seconds=2.5,
-        input_tokens=301,
-        output_tokens=32,
-    )
+    summed = {"calls": 3, "seconds": 2.5, "input_tokens": 301, "output_tokens": 32}
+    assert gpt_4o == spent("openai", "gpt-4o", day=gpt_4o.day, **summed)
     assert (gpt_5.calls, gpt_5.input_tokens) == (1, 5)
     assert (tavily.calls, tavily.model, tavily.input_tokens, tavily.uncounted) == (1, "", 0, 0)
     assert {row.day for row in (tavily, gpt_4o, gpt_5)} <= {ago(0)[:10], ago(1)[:10]}

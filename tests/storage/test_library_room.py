@@ -1,11 +1,7 @@
 """Libraries that are not there yet, that go away, that are many, and that may hold no more."""
 
-import json
 import os
 import resource
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -23,11 +19,11 @@ from crag.pipeline.libraries import AWAKE, KNOWN
 from crag.storage.library import Library
 from crag.storage.places import DataFolder, StorageUse
 from tests.support.library_makers import HashEmbedder, on_disk
+from tests.support.shell import told_apart
 from tests.support.sizes import sized
 
 Fill = Callable[..., Document]
 pytestmark = pytest.mark.files
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def open_files() -> int:
@@ -37,19 +33,18 @@ def open_files() -> int:
 @pytest.mark.slow
 def test_many_libraries_keep_few_files_open_and_stay_usable(tmp_path: Path, fill: Fill) -> None:
     with_files = 2 * AWAKE
-    engine = Engine(AppConfig.of(data=tmp_path), embedder=HashEmbedder())
-    before = open_files()
-    opened = [engine.library(f"p-{number}") for number in range(with_files)]
-    for number, library in enumerate(opened):
-        fill(library, f"alpha{number}")
-        assert library.search("alpha", 1)
-        engine.library(f"p-{number}")
-    for number in range(with_files):
-        assert engine.library(f"p-{number}") is opened[number]
-    assert open_files() - before <= 4 * (AWAKE + 1)
-    # One that rests is as good as one that does not.
-    assert all(library.size == (1, 4) and library.search("alpha", 1) for library in opened)
-    engine.close()
+    with Engine(AppConfig.of(data=tmp_path), embedder=HashEmbedder()) as engine:
+        before = open_files()
+        opened = [engine.library(f"p-{number}") for number in range(with_files)]
+        for number, library in enumerate(opened):
+            fill(library, f"alpha{number}")
+            assert library.search("alpha", 1)
+            engine.library(f"p-{number}")
+        for number in range(with_files):
+            assert engine.library(f"p-{number}") is opened[number]
+        assert open_files() - before <= 4 * (AWAKE + 1)
+        # One that rests is as good as one that does not.
+        assert all(library.size == (1, 4) and library.search("alpha", 1) for library in opened)
     for library in opened:
         library.close()
     assert open_files() <= before + 1
@@ -149,14 +144,7 @@ def test_what_one_library_gains_is_missing_to_all_others_at_once(root: Path) -> 
 
 @pytest.mark.slow
 def test_on_a_full_disk_documents_can_be_deleted_and_what_is_stored_can_be_read(tmp_path: Path) -> None:
-    command = ["unshare", "-rm", sys.executable, str(ROOT / "tests" / "support" / "full_disk_child.py"), str(tmp_path)]
-    if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
-        pytest.skip("this machine gives no namespace of mounts, so no small disk can be made")
-    ran = subprocess.run(
-        command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    found = json.loads(ran.stdout)
+    found = told_apart("full_disk_child", tmp_path)
     assert found["before"] == found["stored"] > 10 and found["free"] == 0
     assert found["left"] and found["found"] == 3 and found["freed"] > 0 and found["again"]
     assert found["messages"] == ["There is no room left to store the library library."]

@@ -2,7 +2,6 @@
 
 import itertools
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +15,7 @@ from crag.storage import postgres, sqlite
 from crag.storage.library import Library
 from tests.support.kills import work_until_killed
 from tests.support.library_makers import HashEmbedder
+from tests.support.shell import started
 
 pytestmark = pytest.mark.slow
 
@@ -88,17 +88,10 @@ def test_two_processes_create_one_library_at_once(tmp_path: Path, url: str) -> N
         "from crag.storage.library import Library; from crag.storage.postgres import server_at; "
         "on_disk(Library(Path(sys.argv[1]), HashEmbedder(), server=server_at(sys.argv[2]))).close()"
     )
-    children = [
-        subprocess.Popen(
-            [sys.executable, "-c", code, str(tmp_path / "library"), url],
-            env={"PYTHONPATH": str(Path(__file__).resolve().parents[2])},
-            stderr=subprocess.PIPE,
-        )
-        for _ in range(3)
-    ]
+    children = [started("-c", code, tmp_path / "library", url, stderr=subprocess.PIPE) for _ in range(3)]
     for child in children:
         _, errors = child.communicate(timeout=60)
-        assert child.returncode == 0, errors.decode()
+        assert child.returncode == 0, errors
 
 
 def test_a_library_that_stays_locked_is_reported(

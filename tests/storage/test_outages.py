@@ -1,8 +1,6 @@
 """A Milvus that is down, slow, or came back empty, and two app servers at once: the records stay the truth."""
 
-import os
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,10 +20,10 @@ from crag.storage.postgres import Server
 from tests.support.library_makers import HashEmbedder, index_at
 from tests.support.milvus_faults import faulty_server, hangs
 from tests.support.milvus_server import MilvusServer
+from tests.support.shell import line_of, started
 from tests.support.sizes import sized
 
 Fill = Callable[..., Document]
-ROOT = Path(__file__).resolve().parents[2]
 STEPS = sized(60, 10)
 pytestmark = [
     pytest.mark.parametrize("records", [pytest.param("sqlite", marks=pytest.mark.heavy), "postgresql"]),
@@ -135,22 +133,13 @@ def test_a_milvus_that_is_slow_is_waited_for_no_longer_than_its_time(
 def test_two_processes_that_change_one_library_end_in_the_same_state(
     tmp_path: Path, embedder: HashEmbedder, server: Server | None, url: str, milvus: MilvusServer
 ) -> None:
-    command = [sys.executable, str(ROOT / "tests" / "support" / "changing_child.py"), str(tmp_path / "library")]
+    command = ["-m", "tests.support.changing_child", tmp_path / "library"]
     children = [
-        subprocess.Popen(
-            [*command, prefix, url, milvus.uri, str(STEPS)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
-        for prefix in ("left", "right")
+        started(*command, prefix, url, milvus.uri, STEPS, stderr=subprocess.PIPE) for prefix in ("left", "right")
     ]
     try:
         for child in children:
-            assert child.stdout is not None
-            if child.stdout.readline() != "done\n":
+            if line_of(child) != "done\n":
                 pytest.fail(child.communicate()[1])
         said = [child.communicate("both are\n", timeout=60) for child in children]
     finally:

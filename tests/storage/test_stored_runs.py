@@ -1,8 +1,6 @@
 """Stored runs and a stored library: they say what they said then, and can be decided again."""
 
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -32,6 +30,7 @@ from crag.storage.library import Library
 from crag.storage.postgres import Server
 from crag.storage.tables import meta
 from tests.support.library_makers import HashEmbedder, change
+from tests.support.shell import line_of, started
 from tests.support.stored import RUNS, stored_library, stored_run
 from tests.support.tune_runs import run
 
@@ -142,15 +141,8 @@ def library(tmp_path: Path, embedder: HashEmbedder, server: Server | None) -> It
 
 @pytest.mark.parametrize("records", ["sqlite", "postgresql"])
 def test_what_another_process_works_on_is_cut_off_by_its_kill_alone(library: Library, url: str) -> None:
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(library.folder), url],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        cwd=Path(__file__).resolve().parents[2],
-    )
-    try:
-        assert child.stdout is not None
-        assert child.stdout.readline() == b"noted\n"
+    with started("-c", CHILD, library.folder, url) as child:
+        assert line_of(child) == "noted\n"
         assert library.in_flight.known("up")
         assert library.in_flight.cut_off() == []
         child.kill()
@@ -159,9 +151,6 @@ def test_what_another_process_works_on_is_cut_off_by_its_kill_alone(library: Lib
         assert (work.label, work.names) == ("2 files", ("a.txt", "b.txt"))
         library.in_flight.finish("up")
         assert library.in_flight.cut_off() == []
-    finally:
-        child.kill()
-        child.communicate()
 
 
 @pytest.mark.parametrize("records", ["sqlite"])

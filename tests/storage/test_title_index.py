@@ -18,6 +18,7 @@ from crag.retrieval.statement_lines import line_items
 from crag.storage import title_index
 from crag.storage.tables import documents
 from crag.storage.title_index import IndexSegment, Postings, TitleIndex
+from crag.testing.fakes import chunk_of
 
 WORDS = st.lists(st.sampled_from(["foot", "Locker", "2022", "8K", "FY19", "2023Q2", "GeneralMills", "a", "é", "µm"]))
 TEXTS = st.lists(st.lists(WORDS.map(" ".join), max_size=3), max_size=5)
@@ -176,10 +177,7 @@ def test_the_graded_text_is_cut_before_an_amount_that_goes_on() -> None:
 
 
 def chunk(kind: Literal["text", "table"], context: str) -> Chunk:
-    return Chunk(
-        id="c", document_id="d", source="s.pdf", title="T", page=1, ordinal=0, start=0, end=13,
-        text="Sales: 12; 13", context=context, kind=kind,
-    )  # fmt: skip
+    return replace(chunk_of("Sales: 12; 13"), title="T", context=context, kind=kind)
 
 
 def test_a_table_is_embedded_by_context_and_labels_and_prose_by_heading_and_text() -> None:

@@ -4,11 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
+from crag.core.ranking import rank_chunks
 from crag.core.trace import Round, Trace, Track
-from crag.core.types import Action, Aggregation, Answer, Chunk, Decision, Document, Grade, RetrievedChunk, Strip
+from crag.core.types import Action, Answer, Chunk, Document, Grade
+from crag.evaluation.refinement import make_strip
 from crag.storage.library import Library
 from crag.storage.store import count, meta
 from crag.storage.tables import tracks
+from tests.support.made import decided
 
 Fill = Callable[..., Document]
 
@@ -21,29 +24,9 @@ def run(
         chunk.id: Grade(passage_id=chunk.id, score=score, error=None if score is not None else "It failed.")
         for chunk, score in zip(chunks, scores, strict=True)
     }
-    decision = Decision(
-        action=Action.CORRECT,
-        deciding_id=None,
-        score=None,
-        upper=0.7,
-        lower=0.3,
-        aggregation=Aggregation.ANY,
-        graded=len(chunks),
-    )
-    found = tuple(RetrievedChunk(chunk=chunk, rank=rank, similarity=0.5) for rank, chunk in enumerate(chunks, start=1))
-    strips: dict[str, tuple[Strip, ...]] = {
-        chunk.id: (
-            Strip(
-                id=chunk.id,
-                source_id=chunk.id,
-                origin="internal",
-                start=0,
-                end=5,
-                text=chunk.text[:5],
-                score=0.5,
-                kept=place < used,
-            ),
-        )
+    decision, found = decided(Action.CORRECT), tuple(rank_chunks(chunks))
+    strips = {
+        chunk.id: (make_strip(chunk.id, chunk.text, "internal", 0, 5, 0.5, kept=place < used),)
         for place, chunk in enumerate(chunks)
     }
     return Trace(

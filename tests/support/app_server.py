@@ -2,15 +2,14 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support.other_programs import at_work, await_reply, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -52,9 +51,7 @@ def serving(
     `files`: the most it may have open; `base`: the path it lies under; `chosen`: of its environment.
     """
     data, gate, log = folder / "data", folder / "gate", folder / "log"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CRAG_")}
     environment |= {"CRAG_DATA": str(data), "CRAG_TEST_GATE": str(gate), "PYTHONPATH": str(tree), **chosen}
     environment["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"  # never the machine's own
@@ -65,29 +62,9 @@ def serving(
     command += options
     if files:
         command = ["bash", "-c", f'ulimit -n {files}; exec "$@"', "bash", *command]
-    with log.open("wb") as out:
-        server = subprocess.Popen(command, cwd=tree, env=environment, stdout=out, stderr=subprocess.STDOUT)
-    try:
-        _await(f"http://127.0.0.1:{port}/{base}/_stcore/host-config".replace("//_", "/_"), server, log)
+    with at_work(command, log, cwd=tree, env=environment) as server:
+        await_reply(f"http://127.0.0.1:{port}/{base}/_stcore/host-config".replace("//_", "/_"), server, log)
         yield Served(url=f"http://127.0.0.1:{port}", data=data, gate=gate, log=log, process=server)
-    finally:
-        server.terminate()
-        try:
-            server.wait(20)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
-
-
-def _await(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    until = time.monotonic() + 180  # it takes three seconds of processor, which a busy machine may not have
-    while time.monotonic() < until and server.poll() is None:
-        try:
-            urllib.request.urlopen(address, timeout=2).close()
-            return
-        except OSError:
-            time.sleep(0.05)
-    raise RuntimeError(f"the app did not start:\n{log.read_text()[-3000:]}")
 
 
 def gated(folder: Path, **chosen: str) -> AbstractContextManager[Served]:

@@ -31,6 +31,16 @@ def ask(app: AppTest, question: str) -> Trace:
     return latest()
 
 
+def over(app: AppTest) -> AppTest:
+    """The page after all jobs under way have ended."""
+    for job in program().jobs.running():
+        for _ in job.follow():
+            pass
+    app.run()
+    assert not app.exception
+    return app
+
+
 def latest() -> Trace:
     """The last run of the one library."""
     runs = program().engine.library().runs

@@ -11,12 +11,12 @@ import struct
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import cache
+from functools import cache, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
 from crag.runtime.connection import MAX_REPLY
-from tests.support.model_server import completion
+from tests.support.model_server import DONE, chunk, completion
 from tests.support.web_server import running
 
 Part = Literal["grade", "support", "select", "rewrite", "search", "fetch", "answer"]
@@ -46,6 +46,7 @@ _REPLIES: dict[Part, str] = {
     "rewrite": "agency hiring, days, 2019",
     "answer": "".join(PIECES),
 }
+_piece = partial(chunk, "m")
 _LOOP = ["Hiring took eighty days [1]. "] * 2000
 _ENDLESS = [f"word{number} " for number in range(100_000)]
 _USELESS = "I would rather talk about something else, since that is all that comes to my mind today. " + SERVER_WORDS
@@ -148,7 +149,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._sent(_bomb(), kind, packed=True)
             case "loop" | "endless" as how if streams:
                 self._streamed(
-                    [*map(_piece, _LOOP if how == "loop" else _ENDLESS), _piece("", "stop"), _END], whole=True
+                    [*map(_piece, _LOOP if how == "loop" else _ENDLESS), _piece("", "stop"), DONE], whole=True
                 )
             case "words":
                 self._useless(part, streams)
@@ -157,7 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "killed":
                 self._sent(good, kind, cut=True)
             case _ if streams:
-                self._streamed([*(_piece(piece) for piece in PIECES), _piece("", "stop"), _END], whole=True)
+                self._streamed([*(_piece(piece) for piece in PIECES), _piece("", "stop"), DONE], whole=True)
             case _:
                 self._sent(good, kind)
 
@@ -167,7 +168,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _useless(self, part: Part, streams: bool) -> None:
         if streams:
-            return self._streamed([_piece("", "stop"), _END], whole=True)
+            return self._streamed([_piece("", "stop"), DONE], whole=True)
         reply = {"results": self._told()} if part == "search" else completion("m", _USELESS)
         return self._sent(json.dumps(reply).encode(), "application/json")
 
@@ -211,12 +212,3 @@ class _Handler(BaseHTTPRequestHandler):
 @cache
 def _bomb() -> bytes:
     return gzip.compress(b" " * (4 * MAX_REPLY))
-
-
-_END = b"data: [DONE]\n\n"
-
-
-def _piece(text: str, end: str | None = None) -> bytes:
-    choice = {"index": 0, "delta": {"content": text}, "finish_reason": end}
-    values = {"id": "1", "object": "chat.completion.chunk", "model": "m", "choices": [choice]}
-    return f"data: {json.dumps(values)}\n\n".encode()

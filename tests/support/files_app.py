@@ -1,10 +1,10 @@
 """A page with a picture and a file of its tab's own, behind the edge that users meet, for `test_offered_files.py`."""
 
-import struct
+import io
 import time
-import zlib
 
 import streamlit as st
+from PIL import Image
 
 from crag.core.errors import StorageError
 from ui.access import current
@@ -17,17 +17,9 @@ from ui.server import start
 
 def picture(shade: int) -> bytes:
     """One grey pixel as PNG."""
-
-    def part(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    head = struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + part(b"IHDR", head)
-        + part(b"IDAT", zlib.compress(bytes([0, shade])))
-        + part(b"IEND", b"")
-    )
+    held = io.BytesIO()
+    Image.new("L", (1, 1), shade).save(held, "PNG")
+    return held.getvalue()
 
 
 def slow(words: str) -> str:

@@ -1,7 +1,6 @@
 """The HTTP server in a process of its own, over fast parts, with an evaluator that can be held."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.app_server import ROOT
+from tests.support.shell import line_of, started
 
 TOKEN, OTHER = "alpha-token-0123456789", "beta-token-0123456789"
 HELD = "hold this text"
@@ -62,25 +61,15 @@ class HttpServer:
 @contextmanager
 def http_server(data: Path, *options: str, tokens: bool = True, **given: str) -> Iterator[HttpServer]:
     """`crag serve` until the block ends, with these variables besides."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("CRAG_")}
-    environment |= {"CRAG_DATA": str(data), "PYTHONPATH": str(ROOT), **given}
+    variables = {"CRAG_DATA": str(data), **given}
     if tokens:
-        environment["CRAG_TOKENS"] = f"{TOKEN}=alpha,{OTHER}=beta"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.http_server", "serve", "--port", "0", "--json", *options],
-        cwd=ROOT,
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    with process:
+        variables["CRAG_TOKENS"] = f"{TOKEN}=alpha,{OTHER}=beta"
+    command = ["-m", "tests.support.http_server", "serve", "--port", "0", "--json", *options]
+    with started(*command, stderr=subprocess.STDOUT, **variables) as process:
         try:
-            assert process.stdout is not None
-            first = process.stdout.readline()
+            first = line_of(process)
             if not first.startswith("{"):
-                raise RuntimeError(f"the server did not start: {first}{process.stdout.read()}")
+                raise RuntimeError(f"the server did not start: {first}{process.communicate()[0]}")
             yield HttpServer(json.loads(first)["url"], process)
         finally:
             process.kill()

@@ -4,6 +4,7 @@ import hashlib
 import re
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from crag.core.trace import Trace
 from crag.core.types import Chunk, Document, LineBox, Rect
 from crag.storage.index_sync import OpenIndex
 from crag.storage.library import Library
+from crag.testing.fakes import chunk_of
 
 WORDS = (
     "harbour ledger copper willow orbit granite saffron lantern meadow turbine glacier anthem "
@@ -64,16 +66,11 @@ def make_document(
     data = f"%PDF-fake {label} {body}".encode()
     id = hashlib.sha256(data).hexdigest()
     made = [
-        Chunk(
+        replace(
+            chunk_of(text, name=f"{label}.pdf", page=at // 2 + 1, ordinal=at),
             id=f"{id[:16]}-{at}",
             document_id=id,
-            source=f"{label}.pdf",
             title=title or label,
-            page=at // 2 + 1,
-            ordinal=at,
-            start=0,
-            end=len(text),
-            text=text,
             context=title or label,
             kind="table" if at % 3 == 2 else "text",
             tables=(_table(text),) if at % 3 == 2 else (),

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
-import sys
 from pathlib import Path
 from types import TracebackType
 
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+from tests.support.other_programs import free_port
+from tests.support.shell import line_of, started
 
 
 class MilvusServer:
@@ -26,15 +20,9 @@ class MilvusServer:
 
     def start(self) -> None:
         """Returns when it serves: it says so in a line."""
-        command = [sys.executable, "-u", "-m", "milvus_lite", "server", "--data-dir", str(self.folder)]
-        self.process = subprocess.Popen(
-            [*command, "--host", "127.0.0.1", "--port", str(self.port)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        assert self.process.stdout is not None
-        said = self.process.stdout.readline()
+        command = ["-u", "-m", "milvus_lite", "server", "--data-dir", self.folder, "--host", "127.0.0.1"]
+        self.process = started(*command, "--port", self.port, stderr=subprocess.DEVNULL)
+        said = line_of(self.process)
         assert "listening" in said, f"milvus-lite did not start: {said}"
 
     def kill(self) -> None:

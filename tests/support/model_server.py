@@ -16,6 +16,7 @@ from tests.support.web_server import running
 GRADE = '{"reason": "it says so", "score": 0.7}'
 WORDS = ["The bridge ", "was opened ", "in 1890 [", "1", "]. ", "It is long [2]."]
 KEY = "sk-secret-of-the-tests"
+DONE = b"data: [DONE]\n\n"
 
 
 class Server(ThreadingHTTPServer):
@@ -121,32 +122,17 @@ class _Handler(BaseHTTPRequestHandler):
             if model == "held" and place == len(self.server.words) - 1:
                 self.server.go.wait(60)
             end = ("length" if model == "too-long" else "stop") if place == len(self.server.words) - 1 else None
-            choice = {"index": 0, "delta": {"content": word}, "finish_reason": end}
-            self._event({"id": "1", "object": "chat.completion.chunk", "model": model, "choices": [choice]})
-        usage = {"prompt_tokens": 40, "completion_tokens": 12, "total_tokens": 52}
-        self._event({"id": "1", "object": "chat.completion.chunk", "model": model, "choices": [], "usage": usage})
-        self.wfile.write(b"data: [DONE]\n\n")
+            self.wfile.write(chunk(model, word, end))
+        self.wfile.write(chunk(model, usage=(40, 12)) + DONE)
 
     def _thought(self, streamed: bool) -> None:
         """All tokens went into thoughts, which this server keeps to itself."""
-        usage = {"prompt_tokens": 40, "completion_tokens": 50, "total_tokens": 90}
         if not streamed:
-            message = {"role": "assistant", "content": ""}
-            choice = {"index": 0, "message": message, "finish_reason": "length"}
-            return self._json(
-                {"id": "1", "object": "chat.completion", "model": "thinks", "choices": [choice], "usage": usage}
-            )
+            return self._json(completion("thinks", "", "length", (40, 50)))
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.end_headers()
-        choice = {"index": 0, "delta": {"content": ""}, "finish_reason": "length"}
-        self._event({"id": "1", "object": "chat.completion.chunk", "model": "thinks", "choices": [choice]})
-        self._event({"id": "1", "object": "chat.completion.chunk", "model": "thinks", "choices": [], "usage": usage})
-        self.wfile.write(b"data: [DONE]\n\n")
-
-    def _event(self, values: dict[str, Any]) -> None:
-        self.wfile.write(f"data: {json.dumps(values)}\n\n".encode())
-        self.wfile.flush()
+        self.wfile.write(chunk("thinks", "", "length") + chunk("thinks", usage=(40, 50)) + DONE)
 
     def _status(self, status: int, message: str = "") -> None:
         self._raw(json.dumps({"error": {"message": message}}).encode(), status)
@@ -181,8 +167,19 @@ def _embedded(model: str, texts: list[str], dimension: int) -> dict[str, Any]:
     return {"object": "list", "data": shown, "model": model, "usage": {"prompt_tokens": 7, "total_tokens": 7}}
 
 
-def completion(model: str, text: str) -> dict[str, Any]:
+def completion(model: str, text: str, end: str = "stop", usage: tuple[int, int] = (30, 10)) -> dict[str, Any]:
     message = {"role": "assistant", "content": text}
-    usage = {"prompt_tokens": 30, "completion_tokens": 10, "total_tokens": 40}
-    choice = {"index": 0, "finish_reason": "stop", "message": message}
-    return {"id": "1", "object": "chat.completion", "model": model, "choices": [choice], "usage": usage}
+    choice = {"index": 0, "finish_reason": end, "message": message}
+    return {"id": "1", "object": "chat.completion", "model": model, "choices": [choice], "usage": _counted(*usage)}
+
+
+def chunk(model: str, text: str | None = None, end: str | None = None, usage: tuple[int, int] | None = None) -> bytes:
+    """A part of a streamed reply, as an event: its next words, or how many tokens it read and wrote."""
+    choices = [] if text is None else [{"index": 0, "delta": {"content": text}, "finish_reason": end}]
+    values = {"id": "1", "object": "chat.completion.chunk", "model": model, "choices": choices}
+    counted = {"usage": _counted(*usage)} if usage else {}
+    return f"data: {json.dumps({**values, **counted})}\n\n".encode()
+
+
+def _counted(read: int, written: int) -> dict[str, int]:
+    return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}

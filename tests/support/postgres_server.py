@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +13,8 @@ from typing import Any
 import pytest
 from sqlalchemy import NullPool, create_engine, make_url
 
+from tests.support.other_programs import free_port
+
 ADMIN, PASSWORD = "crag_tests", "not-a-secret"
 _FAST = {"fsync": "off", "full_page_writes": "off", "autovacuum": "off"}
 """Enough for a server that is killed, not for a machine that loses its power."""
@@ -23,10 +24,7 @@ class PostgresServer:
     """A server that was started; each of its databases is empty."""
 
     def __init__(self, programs: Path, folder: Path) -> None:
-        self._programs, self._folder = programs, folder
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self._programs, self._folder, self.port = programs, folder, free_port()
 
     def make(self) -> None:
         """The folder's contents. The server refuses to run as root, so it all belongs to somebody else then."""

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from unittest import mock
+
+import pytest
 
 from crag.cli.main import main
 from tests.support import local_models
@@ -62,6 +65,35 @@ def _bytes(given: str | bytes) -> bytes:
 def _written(stream: io.TextIOWrapper) -> str:
     stream.flush()
     return stream.buffer.getvalue().decode()  # type: ignore[attr-defined]
+
+
+def started(*program: object, stderr: int | None = None, **more: str) -> subprocess.Popen[str]:
+    """A program of this Python, given as its own arguments, as a process: its input is open, its output can be read."""
+    return subprocess.Popen(
+        [sys.executable, *map(str, program)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        cwd=ROOT,
+        env=environment(**more),
+        text=True,
+    )
+
+
+def told_apart(module: str, *arguments: object) -> Any:
+    """The last line that a module of tests.support prints, as JSON, run where it may mount what it likes."""
+    if not shutil.which("unshare") or subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode:
+        pytest.skip("this machine gives no namespace of mounts")
+    command = ["unshare", "-rm", sys.executable, "-m", f"tests.support.{module}", *map(str, arguments)]
+    ran = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+def line_of(begun: subprocess.Popen[str]) -> str:
+    """The next line that a process writes; nothing where it has ended."""
+    assert begun.stdout is not None
+    return begun.stdout.readline()
 
 
 def process(*arguments: object, given: str | bytes = b"", cwd: Path | None = None, **more: str) -> Ran:

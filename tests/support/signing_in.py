@@ -1,9 +1,8 @@
 """A real OpenID provider on loopback, the secrets that lead the app to it, and cookies made as Streamlit makes them."""
 
 import json
+import os
 import secrets
-import socket
-import subprocess
 import sys
 import time
 import urllib.request
@@ -16,6 +15,11 @@ from typing import Any
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value, generate_xsrf_token_string
 
+from crag.admin.audit import AuditLog
+from crag.admin.people import People
+from crag.admin.store import open_store
+from crag.core.config import PeopleSettings
+from tests.support.other_programs import at_work, await_reply, free_port
 from tests.support.visitor import visit
 
 SECRET = secrets.token_hex(32)
@@ -51,26 +55,16 @@ def openid_provider(*options: str) -> Iterator[OpenIdProvider]:
     """The provider, in a process of its own, until the block ends."""
     port = free_port()
     command = [sys.executable, "-m", "oidc_provider_mock", "--port", str(port), *options]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        until = time.monotonic() + 60
-        while True:
-            try:
-                urllib.request.urlopen(f"http://localhost:{port}/.well-known/openid-configuration", timeout=5).close()
-                break
-            except OSError:
-                assert time.monotonic() < until and process.poll() is None, "the provider did not start"
-                time.sleep(0.05)
-        yield OpenIdProvider(f"http://localhost:{port}")
-    finally:
-        process.terminate()
-        process.wait(20)
+    with at_work(command, Path(os.devnull)) as process:
+        address = f"http://localhost:{port}"
+        await_reply(f"{address}/.well-known/openid-configuration", process, Path(os.devnull))
+        yield OpenIdProvider(address)
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+def people_of(data: Path) -> People:
+    """Whoever an app with this data knows; ada administers it."""
+    store = open_store(data)
+    return People(store, AuditLog(store), lambda: PeopleSettings(admins=("ada@example.org",)))
 
 
 def secrets_file(folder: Path, *sections: str, base: str = "") -> Path:

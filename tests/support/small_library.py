@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.core.types import Chunk, Document
+from crag.core.types import Chunk
 from crag.engine import Engine
 from crag.testing.fakes import chunk_of
+from tests.support.made import document_of
 
 TEXTS = [
     "The agency hired four hundred people in 2019. Hiring took eighty days on average, ten fewer than before.",
@@ -57,16 +58,7 @@ def add_document(engine: Engine, name: str, texts: Sequence[str]) -> str:
 
 def _stored(engine: Engine, name: str, id: str, texts: Sequence[str], workspace: str) -> list[Chunk]:
     chunks = [replace(chunk_of(text, name=name, page=place + 1), document_id=id) for place, text in enumerate(texts)]
-    document = Document(
-        id=id,
-        name=name,
-        title="Report",
-        size=3,
-        pages=len(texts),
-        chunks=len(texts),
-        added_at="2026-01-01T00:00:00+00:00",
-        model=engine.embedder.id,
-    )
+    document = document_of(chunks, title="Report", model=engine.embedder.id)
     vectors = engine.embedder.embed([chunk.indexed_text for chunk in chunks])
     engine.library(workspace).documents.add(document, b"pdf", chunks, vectors)
     return chunks

@@ -1,9 +1,10 @@
 """Stored runs for tests of the Tune page: made from scores, without a graph."""
 
+from crag.core.ranking import rank_chunks
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Round, StepRecord, Trace
-from crag.core.types import Call, Grade, RetrievedChunk
+from crag.core.types import Call, Grade
 from crag.evaluation.trigger import decide
 from crag.testing.fakes import chunk_of
 
@@ -14,10 +15,7 @@ def run(number, scores, *, strategy="balanced", question="", settings=None, eval
     `calls`: outside calls of its evaluate step, of one million tokens in each.
     """
     settings = settings or STRATEGIES[strategy].settings
-    found = tuple(
-        RetrievedChunk(chunk=chunk_of(f"Text {rank}.", name="report.pdf", page=rank), rank=rank, similarity=1 / rank)
-        for rank, _ in enumerate(scores, 1)
-    )
+    found = rank_chunks(chunk_of(f"Text {page}.", name="report.pdf", page=page) for page, _ in enumerate(scores, 1))
     grades = {
         each.chunk.id: Grade(
             passage_id=each.chunk.id, score=score, evaluator=evaluator, error="busy" if score is None else None
@@ -42,7 +40,7 @@ def run(number, scores, *, strategy="balanced", question="", settings=None, eval
             StepRecord(step="evaluate", round=0, started=0.1, seconds=0.2, calls=calls),
             StepRecord(step="act", round=0, started=0.3, seconds=0.0),
         ),
-        rounds=(Round(query=asked, chunks=found, grades=grades if graded else {}, decision=decision),),
+        rounds=(Round(query=asked, chunks=tuple(found), grades=grades if graded else {}, decision=decision),),
         calls=(
             Call(
                 step="evaluate",

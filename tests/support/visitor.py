@@ -2,7 +2,7 @@
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from websockets.sync.client import connect
+from websockets.sync.client import ClientConnection, connect
 
 
 def visit(url: str, query: str = "", page: str = "", *, cookies: str = "", token: str = "") -> list[ForwardMsg]:
@@ -12,15 +12,20 @@ def visit(url: str, query: str = "", page: str = "", *, cookies: str = "", token
     """
     ask = BackMsg()
     ask.rerun_script.query_string, ask.rerun_script.page_name = query, page
-    received: list[ForwardMsg] = []
     address = url.replace("http://", "ws://") + "/_stcore/stream"
     protocols, headers = ["streamlit", *([token] if token else [])], {"cookie": cookies} if cookies else {}
     with connect(address, origin=url, subprotocols=protocols, additional_headers=headers, max_size=None) as socket:
         socket.send(ask.SerializeToString())
-        while not received or received[-1].WhichOneof("type") != "script_finished":
-            message = ForwardMsg()
-            message.ParseFromString(socket.recv(timeout=60))
-            received.append(message)
+        return until_finished(socket)
+
+
+def until_finished(socket: ClientConnection) -> list[ForwardMsg]:
+    """All that comes until the script has ended."""
+    received: list[ForwardMsg] = []
+    while not received or received[-1].WhichOneof("type") != "script_finished":
+        message = ForwardMsg()
+        message.ParseFromString(socket.recv(timeout=60))
+        received.append(message)
     return received
 
 

@@ -14,6 +14,7 @@ from zlib import crc32
 from crag.core import events as ev
 from crag.core.errors import ProviderError, UnreachableError
 from crag.core.protocols import Messages
+from crag.core.ranking import rank_chunks
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
@@ -75,7 +76,7 @@ class Shelf:
             chunk_of("  " if place == 5 else text_of((name, self.seed, place), place % 4 + 1), ordinal=place)
             for place in order
         ]
-        return [RetrievedChunk(chunk=each, rank=rank, similarity=1 / rank) for rank, each in enumerate(chunks[:k], 1)]
+        return rank_chunks(chunks[:k])
 
 
 class Together(ScriptedEvaluator):

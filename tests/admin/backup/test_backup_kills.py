@@ -1,11 +1,7 @@
 """Kills in the middle of backing up and restoring: what was there or what is to come, and the same command goes on."""
 
-import os
 import random
-import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,9 +16,9 @@ from crag.storage.library import Library
 from crag.storage.private import PrivateLibraries
 from tests.support import local_models
 from tests.support.backup_world import World
-from tests.support.kills import ROOT, work_until_killed
+from tests.support.kills import work_until_killed
 from tests.support.library_makers import HashEmbedder, fill
-from tests.support.shell import environment
+from tests.support.shell import line_of, started
 from tests.support.sizes import sized
 
 pytestmark = pytest.mark.slow
@@ -36,24 +32,15 @@ def killed(seconds: float, *arguments: object) -> float:
 
     With 0 it is killed when it has done it once.
     """
-    child = subprocess.Popen(
-        [sys.executable, str(ROOT / "tests" / "support" / "backup_child.py"), *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment(),
-    )
-    assert child.stdin is not None and child.stdout is not None
-    assert child.stdout.readline() == b"begun\n"
-    began = time.perf_counter()
-    if seconds:
-        time.sleep(seconds)
-    else:
-        assert child.stdout.readline().startswith(b"ended")
-    child.send_signal(signal.SIGKILL)
-    child.stdout.read()
-    child.stdout.close()
-    child.stdin.close()
-    assert child.wait() == -signal.SIGKILL
+    with started("-m", "tests.support.backup_child", *arguments) as child:
+        assert line_of(child) == "begun\n"
+        began = time.perf_counter()
+        if seconds:
+            time.sleep(seconds)
+        else:
+            assert line_of(child).startswith("ended")
+        child.kill()
+    assert child.returncode == -signal.SIGKILL
     return time.perf_counter() - began
 
 
@@ -160,18 +147,9 @@ def test_what_was_confirmed_before_a_backup_begins_is_in_it_whoever_else_writes(
 
 
 def _while_writing(folder: Path, prefix: str, work: Callable[[], Path]) -> Path:
-    code = (ROOT / "tests" / "support" / "adding_child.py").as_posix()
-    child = subprocess.Popen(
-        [sys.executable, code, str(folder), prefix, "", ""],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert child.stdout is not None
-    assert re.match(rb"added ", child.stdout.readline())
-    try:
-        return work()
-    finally:
-        child.send_signal(signal.SIGKILL)
-        child.stdout.read()
-        child.stdout.close()
-        child.wait()
+    with started("-m", "tests.support.adding_child", folder, prefix, "", "") as child:
+        assert line_of(child).startswith("added ")
+        try:
+            return work()
+        finally:
+            child.kill()

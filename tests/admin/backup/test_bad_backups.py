@@ -4,8 +4,6 @@ import json
 import random
 import sqlite3
 import stat
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -21,8 +19,7 @@ from crag.engine import Engine
 from crag.storage.data_dir import DataDirLock, alone
 from crag.storage.tables import VERSION
 from tests.support.backup_world import World
-from tests.support.kills import ROOT
-from tests.support.shell import crag, environment
+from tests.support.shell import ROOT, crag, line_of, started
 from tests.support.sizes import sized
 
 Members = dict[str, bytes]
@@ -216,17 +213,10 @@ def running(data: Path) -> Iterator[None]:
         "import sys; from crag.engine import Engine; engine = Engine(); engine.library().size; "
         "print('open', flush=True); sys.stdin.readline(); engine.close()"
     )
-    child = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment(CRAG_DATA=str(data)),
-        cwd=ROOT,
-    )
-    assert child.stdout is not None and child.stdin is not None
-    assert child.stdout.readline() == b"open\n"
-    yield
-    child.communicate(b"\n", timeout=60)
+    with started("-c", code, CRAG_DATA=str(data)) as child:
+        assert line_of(child) == "open\n"
+        yield
+        child.communicate("\n", timeout=60)
     assert child.returncode == 0
 
 

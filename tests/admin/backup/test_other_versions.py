@@ -18,8 +18,8 @@ from crag.engine import Engine
 from crag.storage.library import Library
 from crag.storage.private import PrivateLibraries, name_of
 from tests.support import local_models
-from tests.support.kills import ROOT
 from tests.support.library_makers import HashEmbedder, fill
+from tests.support.shell import ROOT
 
 
 def engine_on(data: Path) -> Engine:

@@ -37,10 +37,9 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
     web.mkdir()
     (web / "moon.md").write_text("# The moon\n\nThe moon circles the earth in about twenty-seven days.\n")
     config = AppConfig.of(data=tmp_path / "data", web="folder", web_folder=web)
-    made = Engine(config, embedder=WordEmbedder(), evaluator=SharedWords())
-    add_document(made, "report.pdf", TEXTS)
-    yield made
-    made.close()
+    with Engine(config, embedder=WordEmbedder(), evaluator=SharedWords()) as made:
+        add_document(made, "report.pdf", TEXTS)
+        yield made
 
 
 def test_every_chunk_has_a_place_also_where_the_plane_is_fitted_to_some(

@@ -36,7 +36,6 @@ def evaluator() -> SharedWords:
 
 @pytest.fixture
 def engine(tmp_path: Path, evaluator: SharedWords) -> Iterator[Engine]:
-    engine = Engine(AppConfig.of(data=tmp_path / "data"), embedder=WordEmbedder(), evaluator=evaluator)
-    fill(engine)
-    yield engine
-    engine.close()
+    with Engine(AppConfig.of(data=tmp_path / "data"), embedder=WordEmbedder(), evaluator=evaluator) as engine:
+        fill(engine)
+        yield engine

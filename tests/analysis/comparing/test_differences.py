@@ -8,12 +8,15 @@ from dataclasses import replace
 import pytest
 
 from crag.analysis.comparison import differences, figures, table
+from crag.core.ranking import rank_chunks
 from crag.core.settings import Settings
 from crag.core.trace import Round, Search, Trace
-from crag.core.types import Action, Aggregation, Answer, Call, Citation, Decision, RetrievedChunk, Strip, WebPage
+from crag.core.types import Action, Answer, Call, Citation, Strip, WebPage
+from crag.evaluation.refinement import make_strip
 from crag.providers.prices import Price
 from crag.testing.fakes import chunk_of
 from crag.text.spreadsheets import csv_export, json_export
+from tests.support.made import decided
 
 FIRST = chunk_of("Paris is the capital. It lies on the Seine. It is old.", page=1)
 SECOND = chunk_of("Lyon is another city.", page=2, ordinal=1)
@@ -24,37 +27,20 @@ PAGE = WebPage(
 NAMES = ["one", "two"]
 
 
-def strip(source: str, text: str, start: int, end: int, *, kept: bool = True, origin: str = "internal") -> Strip:
-    return Strip(
-        id=f"{source}:{start}-{end}",
-        source_id=source,
-        origin=origin,  # type: ignore[arg-type]
-        start=start,
-        end=end,
-        text=text[start:end],
-        score=0.5,
-        kept=kept,
-    )
-
-
 def cut(chunk, *ends: int, kept: tuple[int, ...] = ()) -> tuple[Strip, ...]:  # type: ignore[no-untyped-def]
     """The chunk's strips up to each of the ends; `kept` are the places of those that are kept."""
     starts = (0, *ends[:-1])
     return tuple(
-        strip(chunk.id, chunk.text, start, end, kept=place in kept)
+        make_strip(chunk.id, chunk.text, "internal", start, end, 0.5, kept=place in kept)
         for place, (start, end) in enumerate(zip(starts, ends, strict=True))
     )
 
 
 def run(chunks=(FIRST, SECOND), strips=(), answer=None, action=None, **more) -> Trace:  # type: ignore[no-untyped-def]
-    decision = action and Decision(
-        action=action, deciding_id=None, score=0.5, upper=0.7, lower=0.3, aggregation=Aggregation.ANY, graded=2
-    )
-    found = tuple(RetrievedChunk(chunk=chunk, rank=rank, similarity=0.5) for rank, chunk in enumerate(chunks, 1))
     return Trace(
         question="q",
         settings=Settings().model_dump(mode="json"),
-        rounds=(Round(query="q", chunks=found, decision=decision),),
+        rounds=(Round(query="q", chunks=tuple(rank_chunks(chunks)), decision=action and decided(action)),),
         strips={group[0].source_id: group for group in strips},
         answer=answer,
         finished=True,
@@ -138,9 +124,10 @@ def test_evidence_handed_over_is_no_answer_that_lacks_anything() -> None:
 def test_web_pages_are_known_by_their_address() -> None:
     searched = Search(query="q", provider="p", pages=(PAGE,))
     again = replace(PAGE, id="w2", text="Web words, read in full.")
-    one = run(strips=[(strip("w", PAGE.text, 0, 10, origin="external"),)], searches=(searched,))
+    one = run(strips=[(make_strip("w", PAGE.text, "external", 0, 10, 0.5, kept=True),)], searches=(searched,))
     two = run(
-        strips=[(strip("w2", again.text, 0, 10, origin="external"),)], searches=(replace(searched, pages=(again,)),)
+        strips=[(make_strip("w2", again.text, "external", 0, 10, 0.5, kept=True),)],
+        searches=(replace(searched, pages=(again,)),),
     )
     found = differences([one, two, run()], ["a", "b", "c"])
     assert found.marks[0].found == {"w": (2,)} and found.marks[1].found == {"w2": (2,)}

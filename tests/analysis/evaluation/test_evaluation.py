@@ -113,20 +113,19 @@ class StopsAt(ScriptedEvaluator):
 
 def test_a_run_that_is_stopped_in_the_middle_is_no_result_and_is_asked_again(tmp_path: Path) -> None:
     cancel = threading.Event()
-    engine = Engine(AppConfig.of(data=tmp_path), embedder=WordEmbedder(), evaluator=StopsAt("case 2", cancel))
-    fill(engine)
-    id = stored_set(engine, 3)
-    list(evaluate(engine, id, RunRequest("", "balanced", cancel=cancel)))
-    (broken,) = evaluations(engine.library())
-    assert broken.done == 1
-    stopped = engine.library().runs.trace(f"{broken.id}-2")
-    assert stopped.cancelled
-    cancel.clear()
-    list(evaluate(engine, id, RunRequest("", "balanced")))
-    assert not engine.library().runs.trace(f"{broken.id}-2").cancelled
-    assert len(engine.library().runs.ids()) == 3
-    assert [row.problem for row in rows(engine.library(), broken.id)] == ["", "", ""]
-    engine.close()
+    with Engine(AppConfig.of(data=tmp_path), embedder=WordEmbedder(), evaluator=StopsAt("case 2", cancel)) as engine:
+        fill(engine)
+        id = stored_set(engine, 3)
+        list(evaluate(engine, id, RunRequest("", "balanced", cancel=cancel)))
+        (broken,) = evaluations(engine.library())
+        assert broken.done == 1
+        stopped = engine.library().runs.trace(f"{broken.id}-2")
+        assert stopped.cancelled
+        cancel.clear()
+        list(evaluate(engine, id, RunRequest("", "balanced")))
+        assert not engine.library().runs.trace(f"{broken.id}-2").cancelled
+        assert len(engine.library().runs.ids()) == 3
+        assert [row.problem for row in rows(engine.library(), broken.id)] == ["", "", ""]
 
 
 def test_a_run_stored_without_its_result_is_measured_and_not_asked_again(engine: Engine) -> None:
@@ -287,12 +286,11 @@ def test_queries_that_a_person_does_not_approve_stop_nothing(tmp_path: Path) -> 
     web = FixedWeb(leaves=True)
     config = AppConfig.of(data=tmp_path, ask_before_web=True)
     evaluator = ScriptedEvaluator(score=lambda text: 0.0)
-    engine = Engine(config, embedder=WordEmbedder(), evaluator=evaluator, web=web)
-    fill(engine)
-    list(evaluate(engine, stored_set(engine, 9), RunRequest("", "balanced", allowed=lambda query: False)))
-    (made,) = evaluations(engine.library())
-    assert (made.done, web.queries) == (9, [])
-    engine.close()
+    with Engine(config, embedder=WordEmbedder(), evaluator=evaluator, web=web) as engine:
+        fill(engine)
+        list(evaluate(engine, stored_set(engine, 9), RunRequest("", "balanced", allowed=lambda query: False)))
+        (made,) = evaluations(engine.library())
+        assert (made.done, web.queries) == (9, [])
 
 
 def test_a_model_server_that_is_gone_stops_it(tmp_path: Path) -> None:

@@ -1,9 +1,7 @@
 """kill -9 in the middle of an evaluation, then two processes at once: every question has one result and one run."""
 
-import os
 import signal
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -11,35 +9,28 @@ import pytest
 
 from crag.analysis.evaluate import Evaluation, evaluations, rows
 from crag.engine import Engine
+from tests.support import shell
 from tests.support.evaluation_makers import filled_engine, stored_set
 from tests.support.sizes import sized
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[3]
 QUESTIONS = sized(500, 60)
 
 
 def started(folder: Path, set_id: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, str(ROOT / "tests" / "support" / "evaluating_child.py"), str(folder), set_id],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
+    return shell.started("-m", "tests.support.evaluating_child", folder, set_id)
 
 
 def told(child: subprocess.Popen[str], most: int = QUESTIONS) -> list[str]:
     """The next so many results that a process told of; fewer where it ends."""
-    assert child.stdout is not None
-    lines = (child.stdout.readline() for _ in range(most))
+    lines = (shell.line_of(child) for _ in range(most))
     return [line.strip() for line in lines if line.endswith("\n")]
 
 
 def ended(child: subprocess.Popen[str], code: int) -> None:
-    assert child.wait(timeout=60) == code
-    assert child.stdout is not None
-    child.stdout.close()
+    with child:
+        assert child.wait(timeout=60) == code
 
 
 def whole(engine: Engine, total: int) -> Evaluation:

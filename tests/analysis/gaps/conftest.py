@@ -26,7 +26,6 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
     (web / "moon.md").write_text(f"# The moon: an orbit | Sky\n\n{MOON}\n")
     (web / "tides.md").write_text("# Tides\n\nHow long the tides take hangs on the shape of the coast.\n")
     config = AppConfig.of(data=tmp_path / "data", web="folder", web_folder=web)
-    made = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=score))
-    fill(made)
-    yield made
-    made.close()
+    with Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=score)) as made:
+        fill(made)
+        yield made

@@ -16,20 +16,20 @@ from crag.analysis.metrics.metrics import (
 from crag.analysis.metrics.results import flat
 from crag.analysis.questions.sets import UNANSWERABLE, Question
 from crag.core import events as ev
+from crag.core.ranking import rank_chunks
 from crag.core.trace import Rewrite, Round, Search, StepRecord, Trace
 from crag.core.types import (
     Action,
-    Aggregation,
     Answer,
     Call,
-    Decision,
     Grade,
-    RetrievedChunk,
     ShortAnswer,
     Strip,
     WebPage,
 )
+from crag.evaluation.refinement import make_strip
 from crag.testing.fakes import chunk_of
+from tests.support.made import decided
 
 ASKED = Question(
     id="q1",
@@ -42,32 +42,16 @@ UNLABELLED = Question(id="q2", question="When was it?")
 PAGE = WebPage(id="w", url="https://example.org/", title="t", text="Web.", provider="folder", query="q", rank=1)
 
 
-def decided(action: Action) -> Decision:
-    return Decision(
-        action=action, deciding_id=None, score=0.5, upper=0.7, lower=0.3, aggregation=Aggregation.ANY, graded=1
-    )
-
-
 def retrieved(*chunks: tuple[str, int, str], action: Action | None = None) -> Round:
     """A retrieval of chunks given as (file, page, text)."""
-    found = tuple(
-        RetrievedChunk(chunk=chunk_of(text, name=name, page=page, ordinal=rank), rank=rank, similarity=1 / rank)
-        for rank, (name, page, text) in enumerate(chunks, 1)
+    found = rank_chunks(
+        chunk_of(text, name=name, page=page, ordinal=rank) for rank, (name, page, text) in enumerate(chunks, 1)
     )
-    return Round(query="q", chunks=found, decision=decided(action) if action else None)
+    return Round(query="q", chunks=tuple(found), decision=decided(action) if action else None)
 
 
-def strip(source: str, text: str, *, kept: bool = True, start: int = 0) -> Strip:
-    return Strip(
-        id=f"{source}:{start}",
-        source_id=source,
-        origin="internal",
-        start=start,
-        end=start + len(text),
-        text=text,
-        score=0.8,
-        kept=kept,
-    )
+def strip(source: str, text: str, *, kept: bool = True) -> Strip:
+    return make_strip(source, text, "internal", 0, len(text), 0.8, kept=kept)
 
 
 OTHER = ("other.pdf", 3, "Nothing of use.")

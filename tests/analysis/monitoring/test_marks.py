@@ -10,8 +10,9 @@ import pytest
 from crag.analysis.intervals import mean, quantile, share
 from crag.analysis.monitoring import figures
 from crag.analysis.monitoring.figures import MEASURES, Choice, behind, choose_runs, mark
-from crag.core.runfacts import DaySpending, RunFacts
+from crag.core.runfacts import RunFacts
 from crag.messages.monitoring import compose_sentences
+from tests.support.made import spent
 from ui.monitor.stored import Seen, board
 
 NOW = datetime(2026, 11, 22, 15, 30, tzinfo=UTC)
@@ -42,17 +43,7 @@ def month(count: int = 400, **more: float) -> list[RunFacts]:
     runs = []
     for number, days in enumerate(np.sort(random.uniform(0, 45, count))[::-1]):
         run = made(number, NOW - timedelta(days=float(days)), random, **more)
-        used = DaySpending(
-            day=run.started_at[:10],
-            provider="tavily",
-            model="",
-            calls=1,
-            failed=int(number % 9 == 0),
-            uncounted=0,
-            seconds=0.4,
-            input_tokens=0,
-            output_tokens=0,
-        )
+        used = spent("tavily", day=run.started_at[:10], failed=int(number % 9 == 0))
         runs.append(
             replace(
                 run,

@@ -25,6 +25,7 @@ from crag.integrations.scraping import Scraping, metrics_token
 from crag.runtime.circuits import OpenCircuit
 from crag.storage.postgres import Server
 from crag.testing.fakes import ScriptedEvaluator
+from tests.support.made import spent
 from tests.support.small_library import WordEmbedder, fill, spread
 
 HOSTILE = 'we"ird\n{provider="x"}\\ \u202e' + "x" * 500
@@ -32,11 +33,7 @@ HOSTILE = 'we"ird\n{provider="x"}\\ \u202e' + "x" * 500
 
 def calls(provider: str, made: int, failed: int = 0) -> tuple[DaySpending, ...]:
     """Calls of one provider, half a second each."""
-    day = DaySpending(
-        day="2026-11-02", provider=provider, model="", calls=made, failed=failed, uncounted=0, seconds=made / 2,
-        input_tokens=0, output_tokens=0,
-    )  # fmt: skip
-    return (day,)
+    return (spent(provider, calls=made, failed=failed, seconds=made / 2),)
 
 
 FACTS = RunFacts(
@@ -76,10 +73,11 @@ def read(made: Metrics) -> dict[tuple[str, ...], float]:
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    made = Engine(AppConfig.of(data=tmp_path), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
-    fill(made)
-    yield made
-    made.close()
+    with Engine(
+        AppConfig.of(data=tmp_path), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread)
+    ) as made:
+        fill(made)
+        yield made
 
 
 def test_a_run_adds_what_it_came_to_and_no_word_of_it(engine: Engine) -> None:

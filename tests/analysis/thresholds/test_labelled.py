@@ -17,9 +17,10 @@ from crag.analysis.thresholds.labelled import (
 )
 from crag.analysis.thresholds.recommend import Refusal, recommend
 from crag.analysis.whatif.entries import Entry
+from crag.core.ranking import rank_chunks
 from crag.core.settings import Settings
 from crag.core.trace import Round, Trace
-from crag.core.types import Aggregation, Grade, RetrievedChunk
+from crag.core.types import Aggregation, Grade
 from crag.testing.fakes import chunk_of
 
 BALANCED = Settings()
@@ -27,12 +28,11 @@ BALANCED = Settings()
 
 def retrieved(*chunks: tuple[str, int, str], scores: tuple[float | None, ...] = ()) -> Round:
     """A retrieval of chunks given as (file, page, text), with the scores of the first of them."""
-    found = tuple(
-        RetrievedChunk(chunk=chunk_of(text, name=name, page=page, ordinal=rank), rank=rank, similarity=1 / rank)
-        for rank, (name, page, text) in enumerate(chunks, 1)
+    found = rank_chunks(
+        chunk_of(text, name=name, page=page, ordinal=rank) for rank, (name, page, text) in enumerate(chunks, 1)
     )
     grades = {each.chunk.id: graded(each.chunk.id, score) for each, score in zip(found, scores, strict=False)}
-    return Round(query="q", chunks=found, grades=grades)
+    return Round(query="q", chunks=tuple(found), grades=grades)
 
 
 def graded(id: str, score: float | None) -> Grade:

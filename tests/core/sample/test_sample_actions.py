@@ -23,10 +23,9 @@ ANSWERS = {
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory, sample_data: Path) -> Iterator[Engine]:
     data = shutil.copytree(sample_data, tmp_path_factory.mktemp("own") / "data")
-    made = local_models.engine(AppConfig.of(data=data, web="folder", web_folder=load_sample().web))
-    assert [document.pages for document in made.library().documents.all()] == [72]
-    yield made
-    made.close()
+    with local_models.engine(AppConfig.of(data=data, web="folder", web_folder=load_sample().web)) as made:
+        assert [document.pages for document in made.library().documents.all()] == [72]
+        yield made
 
 
 @pytest.mark.parametrize("place", range(3), ids=["first", "second", "third"])

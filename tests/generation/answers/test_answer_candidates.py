@@ -8,9 +8,9 @@ import pytest
 
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk
-from crag.generation.extractive import ExtractiveGenerator
 from crag.testing.contracts import strip_of
 from crag.testing.fakes import chunk_of, table_chunk_of
+from tests.support.extracted import extracted
 
 RELEASES = table_chunk_of(
     ["", "to air", "to water"],
@@ -29,9 +29,7 @@ def quoted(question: str, chunk: Chunk, scores: dict[str, float], **changes: obj
         strip_of(chunk, next(line for line in lines if line.startswith(label)), score)
         for label, score in scores.items()
     ]
-    *_, answer = ExtractiveGenerator().answer(question, strips, {chunk.id: chunk}, Settings().changed(**changes))
-    assert isinstance(answer, Answer)
-    return answer
+    return extracted(question, strips, chunk, **changes)
 
 
 def test_the_row_that_is_named_stands_for_others_that_score_about_as_much() -> None:
@@ -72,9 +70,7 @@ def test_no_other_row_stands_for_a_name_that_nothing_has(floor: float, abstained
 )
 def test_of_a_list_the_one_item_that_the_question_names_is_quoted(question: str, said: str) -> None:
     chunk = chunk_of("• Client gifts: Maximum $100\n• Taxi rides: Maximum $50")
-    strip = strip_of(chunk, chunk.text, 0.9)
-    *_, answer = ExtractiveGenerator().answer(question, [strip], {chunk.id: chunk}, Settings())
-    assert isinstance(answer, Answer) and answer.text == said
+    assert extracted(question, [strip_of(chunk, chunk.text, 0.9)], chunk).text == said
 
 
 LESSONS = chunk_of("The program pays for much. Lessons that are covered:\n• Skiing\n• Scuba diving\nIt ends in May.")
@@ -88,9 +84,8 @@ LESSONS = chunk_of("The program pays for much. Lessons that are covered:\n• Sk
     ],
 )
 def test_a_line_that_leads_to_a_list_is_quoted_with_it_where_things_are_asked_for(question: str, said: str) -> None:
-    strip = strip_of(LESSONS, "Lessons that are covered:", 0.9)
-    *_, answer = ExtractiveGenerator().answer(question, [strip], {LESSONS.id: LESSONS}, Settings())
-    assert isinstance(answer, Answer) and answer.text == said
+    answer = extracted(question, [strip_of(LESSONS, "Lessons that are covered:", 0.9)], LESSONS)
+    assert answer.text == said
     [citation] = answer.citations
     assert citation.quote in LESSONS.text
 
@@ -103,9 +98,8 @@ def test_a_figure_under_its_label_is_quoted_with_it() -> None:
         strip_of(chunk, "The office answers all questions.", 0.4),
         strip_of(chunk, "Telephone (Monday through Friday)", 0.8),
     ]
-    question = "What is the telephone number of the office?"
-    *_, answer = ExtractiveGenerator().answer(question, strips, {chunk.id: chunk}, Settings())
-    assert isinstance(answer, Answer) and "785-296-3671" in answer.text and answer.lookup != "no figure"
+    answer = extracted("What is the telephone number of the office?", strips, chunk)
+    assert "785-296-3671" in answer.text and answer.lookup != "no figure"
 
 
 @pytest.mark.parametrize(
@@ -124,10 +118,7 @@ def test_of_texts_that_score_alike_the_one_that_is_meant_is_quoted(question: str
     for lines in ((meant, other), (other, meant)):
         chunk = chunk_of("\n".join(lines))
         strips = [strip_of(chunk, line, 0.6) for line in lines]
-        *_, answer = ExtractiveGenerator().answer(
-            question, strips, {chunk.id: chunk}, Settings().changed(answer_sentences=1)
-        )
-        assert isinstance(answer, Answer) and answer.citations[0].quote == meant
+        assert extracted(question, strips, chunk, answer_sentences=1).citations[0].quote == meant
 
 
 def test_the_heading_of_a_text_says_whose_it_is() -> None:
@@ -136,14 +127,10 @@ def test_the_heading_of_a_text_says_whose_it_is() -> None:
         replace(chunk_of(f"{years} years of work", ordinal=years), context=f"paper.pdf › {role}")
         for years, role in zip((7, 5, 9), roles, strict=True)
     ]
+    strips = [strip_of(chunk, chunk.text, 0.6) for chunk in chunks]
     for years, role in zip((7, 5, 9), roles, strict=True):
-        *_, answer = ExtractiveGenerator().answer(
-            f"How many years must the {role} have?",
-            [strip_of(chunk, chunk.text, 0.6) for chunk in chunks],
-            {chunk.id: chunk for chunk in chunks},
-            Settings().changed(answer_sentences=1),
-        )
-        assert isinstance(answer, Answer) and answer.text.startswith(str(years))
+        answer = extracted(f"How many years must the {role} have?", strips, *chunks, answer_sentences=1)
+        assert answer.text.startswith(str(years))
 
 
 @pytest.mark.parametrize(
@@ -158,5 +145,5 @@ def test_the_heading_of_a_text_says_whose_it_is() -> None:
 )
 def test_a_quote_with_the_opposite_of_a_word_is_of_low_confidence(question: str, text: str, opposite: bool) -> None:
     chunk = chunk_of(text)
-    *_, answer = ExtractiveGenerator().answer(question, [strip_of(chunk, text, 0.9)], {chunk.id: chunk}, Settings())
-    assert isinstance(answer, Answer) and (answer.lookup == "opposite", answer.low_confidence) == (opposite, opposite)
+    answer = extracted(question, [strip_of(chunk, text, 0.9)], chunk)
+    assert (answer.lookup == "opposite", answer.low_confidence) == (opposite, opposite)

@@ -7,15 +7,16 @@ from dataclasses import replace
 
 import pytest
 
+from crag.core.ranking import rank_chunks
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, RetrievedChunk
+from crag.core.types import Answer, Chunk
 from crag.generation.arithmetic import looks_up, reach_cells, work_out
-from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.formulas import formula_of, leaves_of
 from crag.generation.verification import CitationVerifier
 from crag.testing.contracts import strip_of
-from crag.testing.fakes import ScriptedEvaluator, ScriptedReader
+from crag.testing.fakes import ScriptedEvaluator
 from tests.generation.answers.test_cells import chunk_of_rows
+from tests.support.extracted import extracted
 
 INCOME = chunk_of_rows(
     ["", "2020", "2019"],
@@ -133,15 +134,12 @@ def test_a_formula_has_few_cells() -> None:
     assert made is not None and len(leaves_of(made.root)) == 5
 
 
-def answered(question: str, sources: Sequence[Chunk], pointed: str = "", settings: Settings | None = None) -> Answer:
+def answered(question: str, sources: Sequence[Chunk], pointed: str = "") -> Answer:
     """The answer from all rows of the chunks."""
     strips = [
         strip_of(chunk, chunk.text[row.start : row.end], 0.9) for chunk in sources for row in chunk.tables[0].rows
     ]
-    generator = ExtractiveGenerator(reader=ScriptedReader(words={pointed: 0.95} if pointed else {}))
-    *_, answer = generator.answer(question, strips, {chunk.id: chunk for chunk in sources}, settings or Settings())
-    assert isinstance(answer, Answer)
-    return answer
+    return extracted(question, strips, *sources, pointed=pointed)
 
 
 def test_one_row_is_cited_once() -> None:
@@ -154,14 +152,13 @@ def test_one_row_is_cited_once() -> None:
 def test_the_check_of_citations_finds_the_rows_also_where_their_strips_were_dropped() -> None:
     strips = [strip_of(INCOME, INCOME.text[INCOME.tables[0].rows[0].start : INCOME.tables[0].rows[0].end], 0.9)]
     question, settings = "What was cost of sales as a share of net sales in 2020?", Settings(lookup_reach=40)
-    *_, answer = ExtractiveGenerator().answer(question, strips, {"income": INCOME}, settings)
-    assert isinstance(answer, Answer) and answer.calculation is not None and len(answer.citations) == 2
+    answer = extracted(question, strips, INCOME, lookup_reach=40)
+    assert answer.calculation is not None and len(answer.citations) == 2
     made = CitationVerifier(ScriptedEvaluator(score=lambda text: 0.5)).verify(
         answer, strips, {"income": INCOME}, settings
     )
     assert [check.supported for check in made.checks] == [True, True]
-    *_, without = ExtractiveGenerator().answer(question, strips, {"income": INCOME}, Settings())
-    assert isinstance(without, Answer) and without.calculation is None
+    assert extracted(question, strips, INCOME).calculation is None
 
 
 @pytest.mark.parametrize(
@@ -178,8 +175,7 @@ def test_no_cell_stands_for_a_result_that_is_not_worked_out(question: str) -> No
 
 def test_the_chunks_that_alone_have_the_cells_take_the_last_places() -> None:
     others = [replace(BALANCE, id=f"other {number}") for number in range(4)]
-    ranked = enumerate([*others, INCOME, CASH], 1)
-    found = [RetrievedChunk(chunk=chunk, rank=rank, similarity=1 / rank) for rank, chunk in ranked]
+    found = rank_chunks([*others, INCOME, CASH])
     question = "What were capital expenditures as a percentage of net sales in 2020?"
     assert [each.rank for each in reach_cells(question, found, 4)] == [1, 2, 5, 6]
     assert [each.rank for each in reach_cells(question, found[::-1], 4)] == [6, 5, 4, 3]

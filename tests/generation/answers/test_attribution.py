@@ -111,21 +111,6 @@ def test_the_halves_of_a_sentence_may_stand_in_two_strips() -> None:
     assert judging(said, lambda text: "1890" in text).checks[0].supported is False
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "**The bridge was opened in 1891** [1].",
-        "## It was opened in 1891",
-        "It was opened in 1891, right?",
-        "- 1891 [1]",
-    ],
-)
-def test_what_claims_is_checked_whatever_its_markdown(said: str) -> None:
-    made = judging(f"The bridge was opened in 1890 [2].\n\n{said}", lambda text: False)
-    assert [check.supported for check in made.checks] == [True, False]
-    assert made.answer.confidence == 0.4 and made.answer.low_confidence
-
-
 def test_only_what_the_writer_was_shown_is_looked_at() -> None:
     long = replace(LENGTH, id="long", text="Words. " * 500, score=0.99)
     settings = Settings(answer_context=Settings.model_fields["answer_context"].metadata[0].ge)

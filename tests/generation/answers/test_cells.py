@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from crag.core.ranking import rank_chunks
 from crag.core.settings import Settings
-from crag.core.types import Answer, Chunk, RetrievedChunk
+from crag.core.types import Answer, Chunk
 from crag.generation.cells import Lookup, look_up, reach_figure
 from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.llm import LlmGenerator
@@ -16,7 +17,8 @@ from crag.generation.periods import Period, fiscal_offset, is_same_period, perio
 from crag.generation.wanted import wanted_of
 from crag.messages.answers import conflict_sentences
 from crag.testing.contracts import strip_of
-from crag.testing.fakes import FakeChat, ScriptedReader, table_chunk_of
+from crag.testing.fakes import FakeChat, table_chunk_of
+from tests.support.extracted import extracted
 
 TITLE = "Acme Corporation, Form 10-K, fiscal year ended August 29, 2021"
 
@@ -223,16 +225,11 @@ def test_a_document_says_how_its_fiscal_years_are_named() -> None:
     assert fiscal_offset(["The year was good."]) is None
 
 
-def answered(
-    question: str, chunk: Chunk, rows: Sequence[int], pointed: str = "", settings: Settings | None = None
-) -> Answer:
+def answered(question: str, chunk: Chunk, rows: Sequence[int], pointed: str = "") -> Answer:
     """The answer from some rows of the chunk, of which the first is scored best."""
     lines = [chunk.text[row.start : row.end] for row in chunk.tables[0].rows]
     strips = [strip_of(chunk, lines[row], 0.9 - place / 10) for place, row in enumerate(rows)]
-    generator = ExtractiveGenerator(reader=ScriptedReader(words={pointed: 0.95} if pointed else {}))
-    *_, answer = generator.answer(question, strips, {chunk.id: chunk}, settings or Settings())
-    assert isinstance(answer, Answer)
-    return answer
+    return extracted(question, strips, chunk, pointed=pointed)
 
 
 def test_the_looked_up_row_is_the_answer_and_its_cell_the_short_one() -> None:
@@ -251,17 +248,14 @@ def test_the_looked_up_row_is_the_answer_and_its_cell_the_short_one() -> None:
 def test_a_percentage_is_no_amount(asked: str, pointed: str, stands: bool) -> None:
     text = f"In fiscal 2021 the {asked} of Acme came to {pointed} after a good year for all."
     chunk = replace(table_chunk_of(["", "2021"], ["Other", "7"]), text=text, tables=(), title=TITLE)
-    generator = ExtractiveGenerator(reader=ScriptedReader(words={pointed: 0.95}))
     question = f"What was Acme's {asked} in fiscal 2021?"
-    *_, answer = generator.answer(question, [strip_of(chunk, text, 0.9)], {chunk.id: chunk}, Settings())
-    assert isinstance(answer, Answer) and (answer.short is not None) is stands
+    answer = extracted(question, [strip_of(chunk, text, 0.9)], chunk, pointed=pointed)
+    assert (answer.short is not None) is stands
 
 
 def test_the_chunk_that_alone_has_the_figure_takes_the_last_place() -> None:
     others = [replace(CASH, id=f"other {number}") for number in range(5)]
-    found = [
-        RetrievedChunk(chunk=chunk, rank=rank, similarity=1 / rank) for rank, chunk in enumerate([*others, STAFF], 1)
-    ]
+    found = rank_chunks([*others, STAFF])
     question = "How many employees did Acme have in 2021?"
     assert [each.rank for each in reach_figure(question, found, 3)] == [1, 2, 6]
     assert [each.rank for each in reach_figure(question, found[::-1], 3)] == [6, 5, 4]
@@ -277,10 +271,7 @@ def test_a_cell_further_down_that_fits_better_takes_the_last_place() -> None:
         unit="in millions",
     )
     others = [replace(CASH, id=f"other {number}") for number in range(5)]
-    found = [
-        RetrievedChunk(chunk=chunk, rank=rank, similarity=1 / rank)
-        for rank, chunk in enumerate([costs, *others, INCOME], 1)
-    ]
+    found = rank_chunks([costs, *others, INCOME])
     assert [each.rank for each in reach_figure("What were Acme's net sales in fiscal 2021?", found, 3)] == [1, 2, 7]
 
 
@@ -298,9 +289,8 @@ def test_an_answer_about_a_period_that_no_row_has_is_of_low_confidence() -> None
 def test_rows_that_differ_are_all_cited_where_rows_may_be_reached(reach: int, cited: list[str]) -> None:
     other = chunk_of_rows(["", "2021", "2020"], ["Total employees", "280,000", "270,000"], name="other")
     strip = strip_of(STAFF, "United States: 2021 192,000; 2020 181,000; 2019 167,000", 0.9)
-    question, sources = "How many employees did Acme have in 2021?", {each.id: each for each in (STAFF, other)}
-    *_, answer = ExtractiveGenerator().answer(question, [strip], sources, Settings(lookup_reach=reach))
-    assert isinstance(answer, Answer)
+    question = "How many employees did Acme have in 2021?"
+    answer = extracted(question, [strip], STAFF, other, lookup_reach=reach)
     assert (answer.short, answer.lookup, answer.low_confidence) == (None, "several", True)
     quotes = [each.quote for each in answer.citations]
     assert len(quotes) == len(cited) and all(map(str.__contains__, quotes, cited))
@@ -401,17 +391,14 @@ def test_a_list_of_prices_is_of_its_document_and_sizes_tell_its_rows_apart(quest
 
 @pytest.mark.parametrize(("reach", "abstained"), [(40, False), (0, True)])
 def test_a_cell_is_quoted_with_low_confidence_where_no_strip_was_kept(reach: int, abstained: bool) -> None:
-    settings = Settings().changed(lookup_reach=reach)
-    *_, answer = ExtractiveGenerator().answer("What is the amount for earthwork?", [], {PRICES.id: PRICES}, settings)
-    assert isinstance(answer, Answer) and answer.abstained is abstained
+    answer = extracted("What is the amount for earthwork?", [], PRICES, lookup_reach=reach)
+    assert answer.abstained is abstained
     if not abstained:
         assert answer.low_confidence and "$3,169,463" in answer.text and answer.citations[0].source_id == PRICES.id
 
 
 def test_what_no_table_has_is_not_answered_where_no_strip_was_kept() -> None:
-    settings = Settings().changed(lookup_reach=40)
-    *_, answer = ExtractiveGenerator().answer("What is the amount for sand?", [], {PRICES.id: PRICES}, settings)
-    assert isinstance(answer, Answer) and answer.abstained
+    assert extracted("What is the amount for sand?", [], PRICES, lookup_reach=40).abstained
 
 
 def test_a_column_of_specifications_names_no_item_and_a_rate_need_be_no_share() -> None:

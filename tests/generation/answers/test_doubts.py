@@ -7,19 +7,17 @@ import pytest
 
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Action, Aggregation, Answer, Citation, Decision, Doubt, Grade, Reported, Strip
+from crag.core.types import Action, Answer, Citation, Doubt, Grade, Reported, Strip
 from crag.generation.citations import abstention
 from crag.generation.ground import finish
+from tests.support.made import decided
 
 CITED = Citation(number=1, strip_id="s", source_id="c", origin="internal", source="a.pdf", quote="q", page=1)
 STRIP = Strip(id="s", source_id="c", origin="internal", start=0, end=1, text="q", score=0.3, kept=True)
 QUOTE = Answer(text="It is so [1].", by="extractive", citations=(CITED,), doubts=("weak",), confidence=0.5)
 
 
-def decided(action: Action) -> Decision:
-    return Decision(
-        action=action, deciding_id="c", score=0.3, upper=0.6, lower=0.2, aggregation=Aggregation.ANY, graded=1
-    )
+SCORED = {"score": 0.3, "upper": 0.6, "lower": 0.2}
 
 
 @pytest.mark.parametrize(
@@ -45,7 +43,7 @@ def decided(action: Action) -> Decision:
 def test_what_is_to_be_checked(
     changes: dict[str, Any], action: Action, limit: float, doubts: tuple[Doubt, ...]
 ) -> None:
-    made = finish(replace(QUOTE, **changes), decided(action), [STRIP], Settings(confident_answer=limit))
+    made = finish(replace(QUOTE, **changes), decided(action, **SCORED), [STRIP], Settings(confident_answer=limit))
     assert made.doubts == doubts and made.state == ("check" if doubts else "answered")
     assert Trace.from_json(Trace(answer=made).to_json()).answer == made
 

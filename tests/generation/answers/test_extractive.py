@@ -16,6 +16,7 @@ from crag.generation.extractive import MAX_QUOTE, ExtractiveGenerator
 from crag.generation.verification import CitationVerifier
 from crag.testing.contracts import BRIDGE, KNOWLEDGE, PAGE, GeneratorContract, strip_of, whole
 from crag.testing.fakes import ScriptedEvaluator, chunk_of
+from tests.support.extracted import extracted
 
 QUESTION = "When was the bridge opened?"
 
@@ -83,13 +84,9 @@ def test_a_sentence_without_end_is_cut_at_a_word() -> None:
 
 def test_a_citation_lies_where_the_quote_lies_on_the_page() -> None:
     box = Rect(page=7, left=100, top=50, right=300, bottom=60)
-    text = "0123456789" * 2
+    text = "abcdefghij0123456789"
     chunk = replace(chunk_of(text, page=7), lines=(LineBox(start=0, end=20, rect=box),))
-    strip = Strip(
-        id="s", source_id=chunk.id, origin="internal", start=10, end=20, text=text[10:20], score=0.9, kept=True
-    )
-    *_, answer = ExtractiveGenerator().answer("digits?", [strip], {chunk.id: chunk}, Settings())
-    assert isinstance(answer, Answer)
+    answer = extracted("digits?", [strip_of(chunk, "0123456789", 0.9)], chunk)
     assert answer.citations[0].rects == (Rect(page=7, left=200, top=50, right=300, bottom=60),)
     assert answer.citations[0].quote == "0123456789"
 
@@ -178,9 +175,7 @@ def test_unscored_chunks_are_answered_from_only_if_a_sentence_is_good_enough() -
     """A strategy that grades all chunks together leaves no score on any one of them."""
     text = "The harbour has two basins. " * 20
     chunk = replace(BRIDGE, text=text, end=len(text))
-    strip = Strip(
-        id="s", source_id=chunk.id, origin="internal", start=0, end=len(text), text=text, score=None, kept=True
-    )
+    strip = strip_of(chunk, text, None)
     weak = ExtractiveGenerator(ScriptedEvaluator(score=lambda part: 0.05))
     *_, silent = weak.answer(QUESTION, [strip], {chunk.id: chunk}, Settings())
     *_, plain = weak.answer(QUESTION, [strip], {chunk.id: chunk}, Settings(min_answer_score=0.0))

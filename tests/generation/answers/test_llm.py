@@ -106,17 +106,12 @@ def test_a_reply_that_claims_nothing_is_no_answer_in_whatever_words(said: str) -
     assert isinstance(answer, Answer) and answer.abstained
 
 
-def test_no_answer_and_then_one_that_cites_is_an_answer() -> None:
-    assert not whole(
-        writes("No answer was filed, but the bridge was opened in 1890 [1]."), QUESTION, KNOWLEDGE
-    ).abstained
-    assert not whole(writes("NO ANSWER for the tunnel. The bridge opened in 1890 [1]."), QUESTION, KNOWLEDGE).abstained
-
-
-def test_an_answer_that_begins_alike_is_kept() -> None:
-    kept = whole(writes("No answers were given before 1890 [1]."), QUESTION, KNOWLEDGE)
-    assert kept.text == "No answers were given before 1890 [1]."
-    assert whole(writes("Not before 1890 [1]."), QUESTION, KNOWLEDGE).text == "Not before 1890 [1]."
+@pytest.mark.parametrize(
+    "begun", ["No answer was filed: it", "NO ANSWER for that. It", "No answers, yet it", "Not so: it"]
+)
+def test_an_answer_that_begins_like_none_is_kept(begun: str) -> None:
+    kept = whole(writes(f"{begun} was opened in 1890 [1]."), QUESTION, KNOWLEDGE)
+    assert not kept.abstained and kept.text == f"{begun} was opened in 1890 [1]."
 
 
 def test_nothing_to_answer_from_costs_no_call() -> None:

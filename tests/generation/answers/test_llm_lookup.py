@@ -95,13 +95,10 @@ def test_an_answer_with_another_amount_names_the_cell() -> None:
 @pytest.mark.parametrize("said", [RIGHT, WRONG])
 def test_a_contradicted_answer_is_to_be_checked_after_a_correct_retrieval(said: str, tmp_path: Path) -> None:
     generator = LlmGenerator(FakeChat(lambda messages: said))
-    engine = Engine(
+    with Engine(
         AppConfig.of(data=tmp_path), Keys(), evaluator=ScriptedEvaluator(score=lambda text: 0.9), generator=generator
-    )
-    try:
+    ) as engine:
         trace = Trace.from_events(engine.ask(RunRequest(ASKED, retriever=FixedRetriever(chunks=[SALES]))))
-    finally:
-        engine.close()
     again = Trace.from_json(trace.to_json())
     assert again.answer is not None and again.action is Action.CORRECT and again.answer.lookup == "found"
     assert (again.answer.doubts == ("contradicts",)) == bool(again.answer.contradicts) == (said is WRONG)

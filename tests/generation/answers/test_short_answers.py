@@ -12,6 +12,7 @@ from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.short import cell_of
 from crag.testing.contracts import BRIDGE, KNOWLEDGE, PAGE, strip_of, whole
 from crag.testing.fakes import ScriptedReader, chunk_of, table_chunk_of
+from tests.support.extracted import extracted
 
 QUESTION = "When was the bridge opened?"
 
@@ -70,10 +71,7 @@ def test_the_setting_is_the_floor_and_one_is_off(floor: float, shown: bool) -> N
 def test_the_words_lie_on_the_page() -> None:
     box = Rect(page=7, left=0, top=50, right=len(BRIDGE.text), bottom=60)
     chunk = replace(BRIDGE, lines=(LineBox(start=0, end=len(BRIDGE.text), rect=box),))
-    generator = ExtractiveGenerator(reader=ScriptedReader(words={"1890": 0.9}))
-    *_, answer = generator.answer(QUESTION, KNOWLEDGE[:1], {chunk.id: chunk}, Settings())
-    assert isinstance(answer, Answer)
-    (rect,) = short_of(answer).rects
+    (rect,) = short_of(extracted(QUESTION, KNOWLEDGE[:1], chunk, pointed="1890")).rects
     assert BRIDGE.text[round(rect.left) : round(rect.right)] == "1890"
 
 
@@ -117,9 +115,7 @@ def test_a_cell_has_its_row_and_column(
 def test_a_cell_tells_what_its_table_counts_in(context: str, pointed: str, said: str) -> None:
     chunk = replace(INCOME, context=context)
     row = next(line for line in chunk.text.split("\n") if pointed in line)
-    generator = ExtractiveGenerator(reader=ScriptedReader(words={pointed: 0.9}))
-    *_, answer = generator.answer("How much in 2018?", [strip_of(chunk, row, 0.9)], {chunk.id: chunk}, Settings())
-    assert isinstance(answer, Answer)
+    answer = extracted("How much in 2018?", [strip_of(chunk, row, 0.9)], chunk, pointed=pointed)
     assert short_of(answer).labelled == said
 
 
@@ -143,16 +139,12 @@ def test_plain_rag_answers_all_the_same() -> None:
 def test_a_sentence_of_another_year_is_left_out_where_one_is_of_the_right_year() -> None:
     chunk = chunk_of("In 2017 it was 40 percent. In 2016 it was 30 percent. It was never more.")
     strips = [strip_of(chunk, text, 0.9) for text in ("In 2017 it was 40 percent.", "In 2016 it was 30 percent.")]
-    *_, answer = ExtractiveGenerator().answer("How much was it in 2017?", strips, {chunk.id: chunk}, Settings())
-    *_, other = ExtractiveGenerator().answer("How much was it in 2015?", strips, {chunk.id: chunk}, Settings())
-    assert isinstance(answer, Answer) and isinstance(other, Answer)
-    assert answer.text == "In 2017 it was 40 percent [1]."
-    assert len(other.citations) == 2
+    assert extracted("How much was it in 2017?", strips, chunk).text == "In 2017 it was 40 percent [1]."
+    assert len(extracted("How much was it in 2015?", strips, chunk).citations) == 2
 
 
 def test_of_values_alike_in_a_sentence_none_is_told_alone() -> None:
     chunk = chunk_of("Fees are due at once. The limit is $6,350 for an individual and $12,700 for a family.")
-    reader = ScriptedReader(words={"$6,350": 0.9})
-    generator, strips = ExtractiveGenerator(reader=reader), [strip_of(chunk, chunk.text, 0.9)]
-    *_, answer = generator.answer("What is the limit for a family?", strips, {chunk.id: chunk}, Settings())
-    assert isinstance(answer, Answer) and answer.short is None and "$12,700 for a family" in answer.text
+    strip = strip_of(chunk, chunk.text, 0.9)
+    answer = extracted("What is the limit for a family?", [strip], chunk, pointed="$6,350")
+    assert answer.short is None and "$12,700 for a family" in answer.text

@@ -19,8 +19,12 @@ from crag.generation.conversation.model import LlmContextualizer
 from crag.generation.extractive import ExtractiveGenerator
 from crag.testing.contracts import strip_of
 from crag.testing.fakes import FakeChat, ScriptedReader, chunk_of
-from tests.generation.conversation.complete_questions import COMPLETE, FOLLOWING
 
+ALONE = json.loads((Path(__file__).parents[2] / "data" / "follow_ups.json").read_text("utf-8"))
+"""Sixty questions that stand alone and twenty that do not, each after the question before it.
+
+They were written before the detection that they test, about documents of many kinds; no detection was made on them.
+"""
 NIKE = Exchange(question="What were Nike's revenues in fiscal 2021?", answer="44,538 million", run_id="nike")
 ACT = Exchange(
     question="Which president signed the Civil Service Act of 1883?", answer="Chester A. Arthur", run_id="act"
@@ -89,7 +93,7 @@ def test_a_statement_and_words_that_say_nothing_more_are_left_as_they_are(questi
     assert made(question, NIKE) == question
 
 
-@pytest.mark.parametrize(("before", "question"), COMPLETE)
+@pytest.mark.parametrize(("before", "question"), ALONE["complete"])
 def test_a_question_that_stands_alone_is_asked_as_typed_whatever_went_before(before, question):
     for history in ([Exchange(question=before, answer="5")], [NIKE], [NIKE, ACT, Exchange(question=before)]):
         found = BracketContextualizer().standalone(question, history)
@@ -97,7 +101,7 @@ def test_a_question_that_stands_alone_is_asked_as_typed_whatever_went_before(bef
 
 
 def test_of_follow_ups_of_other_kinds_nearly_all_are_seen():
-    assert [question for _, question in FOLLOWING if not follows_on(question)] == ["More than planned?"]
+    assert [question for _, question in ALONE["following"] if not follows_on(question)] == ["More than planned?"]
 
 
 def test_of_a_thousand_turns_the_latest_few_are_looked_at_to_a_budget():

@@ -28,8 +28,7 @@ def evaluator() -> ScriptedEvaluator:
 @pytest.fixture
 def engine(tmp_path: Path, web: FixedWeb, evaluator: ScriptedEvaluator) -> Iterator[Engine]:
     """Its workspace acme has a report on an agency; globex one on a mill."""
-    made = Engine(AppConfig.of(data=tmp_path / "data"), embedder=WordEmbedder(), evaluator=evaluator, web=web)
-    fill(made, TEXTS, "acme")
-    fill(made, [text.replace("agency", "mill").replace("eighty", "eleven") for text in TEXTS], "globex")
-    yield made
-    made.close()
+    with Engine(AppConfig.of(data=tmp_path / "data"), embedder=WordEmbedder(), evaluator=evaluator, web=web) as made:
+        fill(made, TEXTS, "acme")
+        fill(made, [text.replace("agency", "mill").replace("eighty", "eleven") for text in TEXTS], "globex")
+        yield made

@@ -27,10 +27,9 @@ def score(text: str) -> float | None:
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """Workspace alpha has four chunks, beta none."""
     data = tmp_path_factory.mktemp("served")
-    made = Engine(AppConfig.of(data=data), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=score))
-    fill(made, workspace="alpha")
-    yield made
-    made.close()
+    with Engine(AppConfig.of(data=data), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=score)) as made:
+        fill(made, workspace="alpha")
+        yield made
 
 
 @pytest.fixture(scope="module")

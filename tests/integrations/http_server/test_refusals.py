@@ -183,13 +183,12 @@ ASK = {"question": "How long did hiring take in 2019?"}
 @pytest.fixture
 def limited(tmp_path: Path) -> Iterator[TestClient]:
     config = AppConfig.of(data=tmp_path, all_questions_minute=1, all_mb=10)
-    engine = Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
-    for workspace in ("alpha", "beta"):
-        fill(engine, workspace=workspace)
-    with TestClient(app(engine, Access([(TOKEN, "alpha"), (OTHER, "beta")]))) as opened:
-        opened.headers["Authorization"] = f"Bearer {TOKEN}"
-        yield opened
-    engine.close()
+    with Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread)) as engine:
+        for workspace in ("alpha", "beta"):
+            fill(engine, workspace=workspace)
+        with TestClient(app(engine, Access([(TOKEN, "alpha"), (OTHER, "beta")]))) as opened:
+            opened.headers["Authorization"] = f"Bearer {TOKEN}"
+            yield opened
 
 
 def test_a_question_too_many_is_429_with_when_in_both_forms_for_all_workspaces(limited: TestClient) -> None:

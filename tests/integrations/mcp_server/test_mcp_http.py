@@ -2,12 +2,10 @@
 
 import asyncio
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,35 +21,24 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from crag.core.config import AppConfig
+from tests.integrations.mcp_server.conftest import START
 from tests.support import local_models
 from tests.support.audited import acts, stored
 from tests.support.model_server import KEY, serving
+from tests.support.shell import started
 
 pytestmark = pytest.mark.slow
 
 ALICE, BOB = "a-token-of-alice-0001", "a-token-of-bob-00002="
 JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
-START = {
-    "jsonrpc": "2.0",
-    "id": 0,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}},
-}
-ROOT = Path(__file__).resolve().parents[3]
 
 
 class Server:
     """`crag mcp --http` in a process of its own."""
 
     def __init__(self, data: Path, *more: str, **environment: str) -> None:
-        settings = {"CRAG_DATA": str(data), "PYTHONPATH": str(ROOT)}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "crag", "mcp", "--http", "--port", "0", *more],
-            env={**os.environ, **settings, **environment},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        command = ["crag", "mcp", "--http", "--port", "0", *more]
+        self.process = started("-m", *command, stderr=subprocess.PIPE, CRAG_DATA=str(data), **environment)
         assert self.process.stderr
         found = re.search(r"http://\S+", line := self.process.stderr.readline())
         assert found, line
@@ -208,8 +195,7 @@ def test_told_to_stop_it_ends_its_runs_and_stores_them(data: Path, tmp_path: Pat
         assert (server.process.returncode, out) == (0, "") and "Traceback" not in err
     finally:
         server.process.kill()
-    engine = local_models.engine(AppConfig.of(data=copied))
-    (run,) = engine.library("fresh").runs.latest()
-    trace = engine.library("fresh").runs.trace(run.run_id)
-    engine.close()
+    with local_models.engine(AppConfig.of(data=copied)) as engine:
+        (run,) = engine.library("fresh").runs.latest()
+        trace = engine.library("fresh").runs.trace(run.run_id)
     assert trace.cancelled and trace.via == "mcp"

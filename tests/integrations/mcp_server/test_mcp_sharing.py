@@ -19,16 +19,11 @@ from crag.integrations.mcp import server
 from crag.integrations.mcp.request import ServerConfig
 from crag.integrations.mcp.server import Gate, LibraryServer, app
 from crag.runtime.slow_clients import drop_when_unread
+from tests.integrations.mcp_server.conftest import START
 
 ALICE, BOB = "a-token-of-alice-0001", "a-token-of-bob-00002"
 ACCESS = Access([(ALICE, "default"), (BOB, "other")])
 MODERN = [(b"mcp-protocol-version", b"2026-07-28")]
-START = {
-    "jsonrpc": "2.0",
-    "id": 0,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}},
-}
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from crag.core.runfacts import DaySpending
 from crag.core.trace import Trace
 from crag.core.types import Answer, Call, Step
 from crag.messages.providers import cost_text, figures_of
 from crag.providers.prices import Price, by_step, of_day, sum_calls, sum_spent
+from tests.support.made import spent
 
 PRICES = {"small": Price(1.0, 2.0), "tavily": Price(call=0.01), "home": Price()}
 
@@ -58,17 +58,7 @@ def test_each_step_has_its_own_sums_in_the_order_of_steps() -> None:
 @pytest.mark.parametrize("model", ["small", "mystery", "home"])
 def test_a_day_s_sums_cost_what_its_calls_did(model: str) -> None:
     calls = [call("answer", 1000, 10, model), call("answer", None, None, model), call("answer", model=model, error="x")]
-    day = DaySpending(
-        day="2026-01-01",
-        provider="openai",
-        model=model,
-        calls=3,
-        failed=1,
-        uncounted=1,
-        seconds=1.5,
-        input_tokens=1000,
-        output_tokens=10,
-    )
+    day = spent("openai", model, calls=3, failed=1, uncounted=1, seconds=1.5, input_tokens=1000, output_tokens=10)
     assert of_day(day, PRICES) == sum_calls(calls, PRICES)
 
 
