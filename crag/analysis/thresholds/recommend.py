@@ -15,12 +15,11 @@ from crag.analysis.thresholds.sweep import (
     Gains,
     Pair,
     Scored,
-    Sweep,
     Weights,
+    ambiguous_shares,
     best_pair,
     gains,
     reach_matrices,
-    sweep,
 )
 from crag.core.types import Action, Aggregation
 
@@ -135,35 +134,31 @@ def recommend(
     refusal = Refusal(labelled=len(usable), answerable=answerable, ungraded=ungraded)
     if len(usable) < QUESTIONS or min(answerable, len(usable) - answerable) < EACH:
         return refusal
-    worth = gains(usable, aggregation=aggregation, weights=weights, effort=effort, doubt=doubt)
+    valued = partial(gains, usable, aggregation=aggregation, weights=weights, effort=effort, doubt=doubt)
+    worth = valued()
     intervals = _intervals(worth)
     ends = Open("upper", *intervals[0]), Open("lower", *intervals[1])
     if wide := tuple(each for each in ends if each.high - each.low > WIDEST):
         return replace(refusal, open=wide)
-    upper, lower = best_pair(worth.utility(), worth.uppers, worth.lowers)
-
-    swept = partial(sweep, usable, aggregation=aggregation, weights=weights, effort=effort, doubt=doubt)
-
-    def at(pair: Pair) -> Sweep:
-        return swept(uppers=pair[:1], lowers=pair[1:])
-
-    whole, chosen = swept(), at((upper, lower))
-    correct, incorrect = (
-        _settle(usable, each[:, 0])
-        for each in reach_matrices(usable, aggregation, np.array([upper]), np.array([lower]), doubt)
-    )
+    utility = worth.utility()
+    upper, lower = best_pair(utility, worth.uppers, worth.lowers)
+    at = int(np.searchsorted(worth.uppers, upper)), int(np.searchsorted(worth.lowers, lower))
+    reached = reach_matrices(usable, aggregation, worth.uppers, worth.lowers, doubt)
+    correct, incorrect = (_settle(usable, each[:, place]) for each, place in zip(reached, at, strict=True))
+    ambiguous = ambiguous_shares(usable, aggregation, worth.uppers, worth.lowers, doubt)
+    in_use = valued(uppers=current[:1], lowers=current[1:]).utility()[0, 0] if current else 0.0
     return Recommendation(
         upper=upper,
         lower=lower,
         intervals=intervals,
-        utility=float(chosen.utility[0, 0]),
+        utility=float(utility[at]),
         questions=len(usable),
         correct=correct,
         incorrect=incorrect,
-        ambiguous=float(chosen.ambiguous[0, 0]),
+        ambiguous=float(ambiguous[at]),
         current=current,
-        current_utility=float(at(current).utility[0, 0]) if current else 0.0,
-        warnings=_warnings((upper, lower), chosen, whole, worth),
+        current_utility=float(in_use),
+        warnings=_warnings((upper, lower), at, ambiguous, worth),
     )
 
 
@@ -179,9 +174,7 @@ def crowding_warning(
     """A warning where this pair sends more than CROWDED of all questions, labelled or not, to AMBIGUOUS; else None."""
     if not questions:
         return None
-    correct, incorrect = reach_matrices(questions, aggregation, np.array([upper]), np.array([lower]), doubt)
-    settled = int(correct.sum()) + int(incorrect.sum())
-    share = (len(questions) - settled) / len(questions)
+    share = float(ambiguous_shares(questions, aggregation, np.array([upper]), np.array([lower]), doubt)[0, 0])
     return Crowding((upper, lower), share) if share > CROWDED else None
 
 
@@ -200,16 +193,16 @@ def _intervals(worth: Gains) -> tuple[Interval, Interval]:
     return (float(low[0]), float(high[0])), (float(low[1]), float(high[1]))
 
 
-def _warnings(pair: Pair, chosen: Sweep, whole: Sweep, worth: Gains) -> tuple[Alike | Crowding, ...]:
-    """What to know before using the pair."""
+def _warnings(pair: Pair, at: tuple[int, int], ambiguous: Floats, worth: Gains) -> tuple[Alike | Crowding, ...]:
+    """What to know before using the pair, which stands `at` this place of the grid."""
     found: list[Alike | Crowding] = []
+    utility, share = worth.utility(), float(ambiguous[at])
     action = max(worth.alike, key=lambda each: worth.alike[each])
-    if chosen.utility[0, 0] - worth.alike[action] < HARDLY:
+    if utility[at] - worth.alike[action] < HARDLY:
         found.append(Alike(action, worth.alike[action]))
-    share = float(chosen.ambiguous[0, 0])
     if share > CROWDED:
-        within = np.where(whole.ambiguous <= CROWDED, whole.utility, np.nan)
+        within = np.where(ambiguous <= CROWDED, utility, np.nan)
         some = not np.isnan(within).all()
-        instead = best_pair(within, whole.uppers, whole.lowers) if some else None
+        instead = best_pair(within, worth.uppers, worth.lowers) if some else None
         found.append(Crowding(pair, share, instead, float(np.nanmax(within)) if some else 0.0))
     return tuple(found)

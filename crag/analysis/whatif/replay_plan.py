@@ -13,8 +13,6 @@ from crag.analysis.whatif.entries import (
     OutcomeRow,
     Plan,
     Retrieval,
-    Saved,
-    Stage,
     Unknown,
     Web,
 )
@@ -47,12 +45,12 @@ class StoredDecisions:
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.entries = tuple(entries)
         self._rows: dict[Settings, list[_Rows]] = {}
-        self._facts = [_Facts(entry) for entry in self.entries]
+        self._planners = [Planner(entry) for entry in self.entries]
 
     def redecide(self, settings: Settings) -> Outcome:
         """Every run under `settings`. No model, library or web is asked."""
-        known = zip(self._facts, self._known(settings), strict=True)
-        return Outcome(rows=tuple(facts.row(settings, rows) for facts, rows in known))
+        known = zip(self._planners, self._known(settings), strict=True)
+        return Outcome(rows=tuple(_row(planner, settings, rows) for planner, rows in known))
 
     def _known(self, settings: Settings) -> list[_Rows]:
         """By run, the rows that were made under these settings: under other thresholds too, where they say no more
@@ -61,62 +59,35 @@ class StoredDecisions:
         rest = settings.model_copy(update={"lower": 0.0, "upper": 0.0}) if settings.keep == "all" else settings
         known = self._rows.get(rest)
         if known is None:
-            known = [{} for _ in self._facts]
+            known = [{} for _ in self._planners]
             self._rows = {**dict(list(self._rows.items())[1 - _SETTINGS :]), rest: known}
         return known
 
 
-class _Facts:
-    """One run with what no setting changes about it worked out."""
-
-    def __init__(self, entry: Entry) -> None:
-        self.entry, self.planner = entry, Planner(entry)
-        self.pages = tuple(source.id for source in entry.sources if source.is_page)
-        self.kept = sum(sum(source.kept) for source in entry.sources)
-        was, before = entry.settings, entry.before
-        self.meant_web = searches_web(before, was)
-        self.meant_refine = refines(before, was) and uses_documents(before, was)
-
-    def row(self, settings: Settings, known: _Rows) -> OutcomeRow:
-        """This run under `settings`. `known` is of `StoredDecisions._known`."""
-        decision, number, reason = self.planner.decision(settings)
-        key = decision.action if decision else None, number, reason
-        if key not in known:
-            known[key] = self._made(self.planner.after(decision, number, reason, settings), settings)
-        return known[key]
-
-    def _made(self, plan: Plan, settings: Settings) -> OutcomeRow:
-        return OutcomeRow(
-            run_id=self.entry.run_id,
-            before=self.entry.before,
+def _row(planner: Planner, settings: Settings, known: _Rows) -> OutcomeRow:
+    """A run under `settings`. `known` is of `StoredDecisions._known`."""
+    decision, number, reason = planner.decision(settings)
+    key = decision.action if decision else None, number, reason
+    if key not in known:
+        entry, plan = planner.entry, planner.after(decision, number, reason, settings)
+        known[key] = OutcomeRow(
+            run_id=entry.run_id,
+            before=entry.before,
             plan=plan,
-            documents_kept=self._documents_kept(plan, settings),
-            pages_kept=self._pages_kept(plan, settings),
-            kept_before=self.kept,
-            saved=_NOTHING if plan.reason else self._saved(plan.action, plan.round, settings),
-            searches=plan.web == "unknown" and not self.entry.searched and not self.meant_web,
-            refines=plan.documents == "unknown" and plan.cut and not self.meant_refine,
+            searched=searches_web(entry.before, entry.settings),
+            kept=_count_kept(planner, plan, settings),
+            kept_before=sum(sum(source.kept) for source in entry.sources),
         )
-
-    def _documents_kept(self, plan: Plan, settings: Settings) -> int | None:
-        """Strips kept of the round's chunks; None where unknown."""
-        if plan.documents == "unknown":
-            return None
-        return len(self.planner.chosen(plan.chunks, settings) if plan.cut else plan.chunks)
-
-    def _pages_kept(self, plan: Plan, settings: Settings) -> int | None:
-        """Strips kept of web pages; None where unknown."""
-        if plan.web != "known":
-            return 0 if plan.web == "not needed" else None
-        return len(self.planner.chosen(self.pages, settings) if settings.refine_web else self.pages)
-
-    def _saved(self, action: Action | None, number: int, settings: Settings) -> Saved:
-        """What the stages took that would not be taken."""
-        left = [stage.took for stage in self.entry.stages if not _takes(stage, action, number, settings)]
-        return Saved.of(left) if left else _NOTHING
+    return known[key]
 
 
-_NOTHING = Saved()
+def _count_kept(planner: Planner, plan: Plan, settings: Settings) -> int | None:
+    """How many strips of chunks and web pages would be kept; None where that is unknown."""
+    if plan.reason or "unknown" in (plan.documents, plan.web):
+        return None
+    documents = planner.chosen(plan.chunks, settings) if plan.cut else plan.chunks
+    pages = tuple(source.id for source in planner.entry.sources if source.is_page) if plan.web == "known" else ()
+    return len(documents) + len(planner.chosen(pages, settings) if settings.refine_web else pages)
 
 
 def _strip_facts(entry: Entry, heeds: bool) -> Facts:
@@ -134,23 +105,6 @@ def _strip_facts(entry: Entry, heeds: bool) -> Facts:
         tuple(count for source in entry.sources for count in source.words),
         tuple(needed),
     )
-
-
-def _takes(stage: Stage, action: Action | None, number: int, settings: Settings) -> bool:
-    """Whether a run that acts on round `number` takes this stage."""
-    match stage.kind:
-        case "retrieve":
-            return stage.round <= number
-        case "grade":
-            return stage.round <= number and action is not None
-        case "retry":
-            return stage.round < number or (action is not None and loops(action, round=stage.round, settings=settings))
-        case "documents":
-            return uses_documents(action, settings) and refines(action, settings)
-        case "query" | "search":
-            return searches_web(action, settings)
-        case "pages":
-            return searches_web(action, settings) and settings.refine_web
 
 
 class Planner:

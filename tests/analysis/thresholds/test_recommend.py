@@ -18,7 +18,7 @@ from crag.analysis.thresholds.recommend import (
     crowding_warning,
     recommend,
 )
-from crag.analysis.thresholds.sweep import Scored, Weights, sweep
+from crag.analysis.thresholds.sweep import Scored, Weights, gains
 from crag.core.types import Action, Aggregation
 from tests.support.sizes import sized
 
@@ -75,7 +75,7 @@ def test_no_pair_of_the_grid_is_worth_more(seed: int, aggregation: Aggregation) 
     questions = mixed(200, seed)
     found = recommend(questions, aggregation=aggregation)
     assume(isinstance(found, Recommendation))
-    assert found.utility == pytest.approx(np.nanmax(sweep(questions, aggregation=aggregation).utility))
+    assert found.utility == pytest.approx(np.nanmax(gains(questions, aggregation=aggregation).utility()))
     for low, high in found.intervals:
         assert 0 <= low <= high <= 1
 
