@@ -1,4 +1,4 @@
-"""Figures: ROC, precision-recall and reliability of labelled scores, the worth of pairs of thresholds."""
+"""Figures: precision and recall, and reliability, of labelled scores; and what all charts share."""
 
 from __future__ import annotations
 
@@ -60,13 +60,6 @@ def load_early() -> None:
 
     with st.container(key="chart-loader"):
         st.plotly_chart(go.Figure(), theme=None, key="chart-loader-empty", alt="")
-
-
-def roc(found: Curves, theme: str) -> Figure:
-    """True against false positives, with the diagonal of guessing."""
-    hover = "threshold %{customdata:.2f}<br>of relevant found %{y:.0%}<br>false alarms %{x:.0%}<extra></extra>"
-    curve = _line(found.false_positive, found.recall, theme, customdata=found.thresholds, hovertemplate=hover)
-    return _square([_diagonal(theme), curve], theme, "False alarms: others taken for relevant", "Relevant found")
 
 
 def precision_recall(found: Curves, theme: str) -> Figure:

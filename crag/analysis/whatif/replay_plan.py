@@ -189,7 +189,7 @@ class Planner:
             if not loops(decision.action, round=number, settings=settings):
                 return acted_on(decision, settings), number, None
             if not self._same_loop(stored, settings):
-                return None, number, Unknown(Missing.OTHER_LOOP)
+                break
             if stored.retried:
                 return acted_on(decision, settings), number, None
         return None, number, Unknown(Missing.NO_LOOP)
@@ -202,11 +202,9 @@ class Planner:
         if not count:
             return ()
         if settings.grade_chars != self.was.grade_chars:
-            return Unknown(Missing.OTHER_LENGTH)
+            return Unknown(Missing.NO_GRADES)
         if settings.evaluator == "joint":
-            if stored.joint is None:
-                return Unknown(Missing.NO_JOINT)
-            return [stored.joint] if settings.k >= count else Unknown(Missing.OTHER_JOINT, settings.k)
+            return Unknown(Missing.NO_GRADES) if stored.joint is None or settings.k < count else [stored.joint]
         grades = [grade for grade in stored.grades[: settings.k] if grade is not None]
         return grades if len(grades) == min(count, settings.k) else Unknown(Missing.NO_GRADES)
 
@@ -221,7 +219,7 @@ class Planner:
         same, graded = self._as_graded(number, settings)
         if same or (together is None and graded):  # graded, and no score: nothing could tell of any chunks
             return set_grades(grades, together, settings.aggregation)
-        return Unknown(Missing.OTHER_SET)
+        return Unknown(Missing.NO_SET)
 
     def _as_graded(self, number: int, settings: Settings) -> tuple[bool, bool]:
         """Whether `settings` act on the chunks of round `number` that the run acted on, and whether any of those has a
@@ -266,7 +264,7 @@ class Planner:
         if not self._refined or self._cut != _cut(settings) or not self._sources.issuperset(chunks):
             return "unknown", chunks, cut, Unknown(Missing.NOT_SCORED)
         if settings.strip_judge == "llm" and not self._judged and not self._empty.issuperset(chunks):
-            return "unknown", chunks, cut, Unknown(Missing.NOT_JUDGED)
+            return "unknown", chunks, cut, Unknown(Missing.NOT_SCORED)
         return "known", chunks, cut, None
 
     def _not_retrieved(self, settings: Settings) -> Unknown | None:
@@ -276,24 +274,20 @@ class Planner:
         if self._retrieves_otherwise(settings):
             return Unknown(Missing.OTHER_RETRIEVAL)
         count = len(self.entry.rounds[0].chunks)
-        return Unknown(Missing.NO_CHUNKS, count) if settings.k > count == self.was.k else None
+        return Unknown(Missing.NOT_RETRIEVED, count) if settings.k > count == self.was.k else None
 
     def _web(self, action: Action | None, settings: Settings) -> tuple[Web, Unknown | None]:
         """What is known of the web, and what is unknown."""
         if not searches_web(action, settings):
             return "not needed", None
-        if not self.entry.searched:
+        if not self.entry.searched or self._search != _search(settings):
             return "unknown", Unknown(Missing.NOT_SEARCHED)
-        if self._search != _search(settings):
-            return "unknown", Unknown(Missing.OTHER_SEARCH)
         if not self.entry.pages:
             return "known", None
-        if not self._all_read or _reading(settings) != _reading(self.was):
+        judges_anew = settings.strip_judge == "llm" and not self._judged and not self._blank
+        cuts_anew = settings.refine_web and (self._doubtful or self._cut != _cut(settings) or judges_anew)
+        if not self._all_read or _reading(settings) != _reading(self.was) or cuts_anew:
             return "unknown", Unknown(Missing.PAGES_NOT_SCORED)
-        if settings.refine_web and (self._doubtful or self._cut != _cut(settings)):
-            return "unknown", Unknown(Missing.PAGES_NOT_SCORED)
-        if settings.refine_web and settings.strip_judge == "llm" and not self._judged and not self._blank:
-            return "unknown", Unknown(Missing.PAGES_NOT_JUDGED)
         return "known", None
 
 

@@ -25,8 +25,6 @@ from tests.support.judged import run
 from tests.support.paths import BAD, GOOD, SOSO, WEB, Case
 from tests.support.sizes import sized
 
-PAGES_NOT_JUDGED = Unknown(Missing.PAGES_NOT_JUDGED)
-
 C, A, I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT  # noqa: E741
 BALANCED = STRATEGIES["balanced"].settings
 PAGES = [f"Page {page} was found online. It says that value {page} is one of seven others." for page in range(3)]
@@ -213,7 +211,7 @@ def test_pages_that_a_model_would_judge_are_not_counted_as_known() -> None:
     case = Case("balanced", [SOSO], changes={"refine_on": ()}, web=FixedWeb(texts=WEB))
     outcome = StoredDecisions([Entry.of(case.trace)]).redecide(case.settings.changed(strip_judge="llm"))
     assert (outcome.rows[0].plan.web, outcome.rows[0].kept, outcome.searches) == ("unknown", None, (1, 1))
-    assert outcome.open == {PAGES_NOT_JUDGED: 1}
+    assert outcome.open == {Unknown(Missing.PAGES_NOT_SCORED): 1}
 
 
 def test_a_model_that_had_nothing_to_choose_from_changes_nothing() -> None:

@@ -20,17 +20,11 @@ from tests.support.sizes import sized, thinned
 from tests.support.worlds import FIELDS, World, first_settings, other_settings, tuned
 
 NO_GRADES = Unknown(Missing.NO_GRADES)
-NO_JOINT = Unknown(Missing.NO_JOINT)
 NO_LOOP = Unknown(Missing.NO_LOOP)
 NO_ROUND = Unknown(Missing.NO_ROUND)
-NOT_JUDGED = Unknown(Missing.NOT_JUDGED)
 NOT_SCORED = Unknown(Missing.NOT_SCORED)
 NOT_SEARCHED = Unknown(Missing.NOT_SEARCHED)
-OTHER_LENGTH = Unknown(Missing.OTHER_LENGTH)
-OTHER_LOOP = Unknown(Missing.OTHER_LOOP)
 OTHER_RETRIEVAL = Unknown(Missing.OTHER_RETRIEVAL)
-OTHER_SEARCH = Unknown(Missing.OTHER_SEARCH)
-PAGES_NOT_JUDGED = Unknown(Missing.PAGES_NOT_JUDGED)
 PAGES_NOT_SCORED = Unknown(Missing.PAGES_NOT_SCORED)
 
 C, A, I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT  # noqa: E741
@@ -148,7 +142,7 @@ def told(case: Ran, **changes: Any) -> tuple[Action | None, str, str, tuple[str,
         (
             partial(Ran, "plain-rag", GOOD, k=1),
             {"k": 2},
-            (None, "unknown", "not needed", (Unknown(Missing.NO_CHUNKS, 1),)),
+            (None, "unknown", "not needed", (Unknown(Missing.NOT_RETRIEVED, 1),)),
         ),
         (
             partial(Ran, "balanced", GOOD, k=1),
@@ -158,22 +152,22 @@ def told(case: Ran, **changes: Any) -> tuple[Action | None, str, str, tuple[str,
         (
             partial(Ran, "balanced", GOOD),
             {"evaluator": "joint", "aggregation": "joint"},
-            (None, "not used", "not needed", (NO_JOINT,)),
+            (None, "not used", "not needed", (NO_GRADES,)),
         ),
         (
             partial(Ran, "joint", GOOD),
             {"evaluator": "chunk", "aggregation": "any"},
             (None, "not used", "not needed", (NO_GRADES,)),
         ),
-        (partial(Ran, "balanced", GOOD), {"grade_chars": 9}, (None, "not used", "not needed", (OTHER_LENGTH,))),
+        (partial(Ran, "balanced", GOOD), {"grade_chars": 9}, (None, "not used", "not needed", (NO_GRADES,))),
         (
             partial(Ran, "joint", GOOD, BAD),
             {"k": 1},
-            (None, "not used", "not needed", (Unknown(Missing.OTHER_JOINT, 1),)),
+            (None, "not used", "not needed", (NO_GRADES,)),
         ),
-        (partial(Ran, "balanced", BAD, BAD), {"k": 1}, (None, "not used", "not needed", (OTHER_LOOP,))),
+        (partial(Ran, "balanced", BAD, BAD), {"k": 1}, (None, "not used", "not needed", (NO_LOOP,))),
         (partial(Ran, "balanced", SOSO), {"loop_on": ("AMBIGUOUS",)}, (None, "not used", "not needed", (NO_LOOP,))),
-        (partial(Ran, "balanced", SOSO), {"rewrite_keywords": 4}, (A, "known", "unknown", (OTHER_SEARCH,))),
+        (partial(Ran, "balanced", SOSO), {"rewrite_keywords": 4}, (A, "known", "unknown", (NOT_SEARCHED,))),
         (partial(Ran, "balanced", GOOD), {"upper": 1.0}, (A, "known", "unknown", (NOT_SEARCHED,))),
         (partial(Ran, "balanced", SOSO), {"refine_web": False}, (A, "known", "unknown", (PAGES_NOT_SCORED,))),
         (
@@ -186,11 +180,11 @@ def told(case: Ran, **changes: Any) -> tuple[Action | None, str, str, tuple[str,
             {"refine_on": ("CORRECT",)},
             (C, "unknown", "not needed", (NOT_SCORED,)),
         ),
-        (partial(Ran, "balanced", GOOD), {"strip_judge": "llm"}, (C, "unknown", "not needed", (NOT_JUDGED,))),
+        (partial(Ran, "balanced", GOOD), {"strip_judge": "llm"}, (C, "unknown", "not needed", (NOT_SCORED,))),
         (
             partial(Ran, "balanced", SOSO, internal_on=()),
             {"strip_judge": "llm"},
-            (A, "not used", "unknown", (PAGES_NOT_JUDGED,)),
+            (A, "not used", "unknown", (PAGES_NOT_SCORED,)),
         ),
         (
             partial(Ran, "balanced", GOOD, forced="INCORRECT"),
