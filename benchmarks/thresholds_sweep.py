@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.thresholds_cases import Case
-from crag.analysis.thresholds.sweep import GRID, Floats, Pair, Scored, Weights, ambiguous_shares, best_pair, gains
+from crag.analysis.thresholds.sweep import GRID, Floats, Pair, Scored, Weights, best_pair, gains, reach_matrices
 from crag.core.policy import acted_on
 from crag.core.settings import Settings
 from crag.core.types import Action, Grade
@@ -65,8 +65,8 @@ class Sets:
     def most(self, uppers: Sequence[float] = GRID, lowers: Sequence[float] = GRID) -> Floats:
         """The largest share of AMBIGUOUS questions that a set has, as `utility`."""
         by, doubt = self._settings.aggregation, self._settings.ambiguity_margin
-        shares = [ambiguous_shares(each, by, np.array(uppers), np.array(lowers), doubt) for each in self._sets]
-        return np.asarray(np.max(shares, axis=0))
+        reached = [reach_matrices(each, by, np.array(uppers), np.array(lowers), doubt) for each in self._sets]
+        return np.asarray(np.max([1 - c.mean(axis=0)[:, None] - i.mean(axis=0) for c, i in reached], axis=0))
 
     def worth(self, pair: Pair, ambiguous: float) -> float:
         return float(self.utility(ambiguous, pair[:1], pair[1:])[0, 0])

@@ -32,7 +32,6 @@ from crag.export.explanations import funnel_values
 from crag.messages.evaluations import (
     TITLES,
     UNTIMED,
-    beside_sentence,
     difference_sentence,
     funnel_sentence,
     left_out_sentence,
@@ -52,7 +51,7 @@ failed_calls seconds remembered input_tokens output_tokens
 """The measures in the table; every other one is in the exported rows."""
 
 UNKNOWN = "–"
-_FUNNEL = (funnel_sentence, beside_sentence, left_out_sentence)
+_FUNNEL = (funnel_sentence, left_out_sentence)
 _COUNTS = frozenset({"evidence_words", "input_tokens", "output_tokens"})
 
 

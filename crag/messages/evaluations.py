@@ -184,15 +184,6 @@ def left_out_sentence(funnel: Funnel) -> str:
     return f"Left out: {join_names(parts)}." if parts else ""
 
 
-def beside_sentence(funnel: Funnel) -> str:
-    """What is to be known of those that pass; empty where there is nothing."""
-    numbers = {
-        "Passed, with an accepted answer from another place": funnel.elsewhere,
-        "Passed, with the expected place and without an accepted answer": funnel.wrong,
-    }
-    return " ".join(f"{said}: {number:,}." for said, number in numbers.items() if number)
-
-
 def loss_sentence(loss: Followed) -> str:
     """Why one question was lost, and what would have kept it."""
     said = miss_sentence(loss.miss)

@@ -65,13 +65,10 @@ def warning_sentence(warning: Alike | Crowding) -> str:
             "The scores barely separate these questions: "
             f"{warning.action} for every question is worth {warning.worth:.2f}."
         )
-    said = (
+    return (
         f"{pair_text(warning.pair)} sends {warning.share:.0%} of the questions to AMBIGUOUS, more than {CROWDED:.0%}. "
         "The web decides most of what the evaluator could settle."
     )
-    if warning.instead:
-        said += f" {pair_text(warning.instead)} stays below that and is worth {warning.instead_worth:.2f} per question."
-    return said
 
 
 def refusal_sentence(refusal: Refusal) -> str:

@@ -16,7 +16,6 @@ from crag.analysis.thresholds.sweep import (
     Pair,
     Scored,
     Weights,
-    ambiguous_shares,
     best_pair,
     gains,
     reach_matrices,
@@ -59,15 +58,10 @@ class Alike:
 
 @dataclass(frozen=True, slots=True)
 class Crowding:
-    """A warning: a pair sends this share of the questions, more than CROWDED, to AMBIGUOUS.
-
-    `instead`: the best pair that does not, and its worth, where there is one.
-    """
+    """A warning: a pair sends this share of the questions, more than CROWDED, to AMBIGUOUS."""
 
     pair: Pair
     share: float
-    instead: Pair | None = None
-    instead_worth: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,23 +136,24 @@ def recommend(
         return replace(refusal, open=wide)
     utility = worth.utility()
     upper, lower = best_pair(utility, worth.uppers, worth.lowers)
-    at = int(np.searchsorted(worth.uppers, upper)), int(np.searchsorted(worth.lowers, lower))
-    reached = reach_matrices(usable, aggregation, worth.uppers, worth.lowers, doubt)
-    correct, incorrect = (_settle(usable, each[:, place]) for each, place in zip(reached, at, strict=True))
-    ambiguous = ambiguous_shares(usable, aggregation, worth.uppers, worth.lowers, doubt)
+    reached = reach_matrices(usable, aggregation, np.array([upper]), np.array([lower]), doubt)
+    correct, incorrect = (_settle(usable, each[:, 0]) for each in reached)
+    best, action = float(np.nanmax(utility)), max(worth.alike, key=lambda each: worth.alike[each])
+    alike = Alike(action, worth.alike[action]) if best - worth.alike[action] < HARDLY else None
+    crowded = crowding_warning(usable, upper=upper, lower=lower, aggregation=aggregation, doubt=doubt)
     in_use = valued(uppers=current[:1], lowers=current[1:]).utility()[0, 0] if current else 0.0
     return Recommendation(
         upper=upper,
         lower=lower,
         intervals=intervals,
-        utility=float(utility[at]),
+        utility=best,
         questions=len(usable),
         correct=correct,
         incorrect=incorrect,
-        ambiguous=float(ambiguous[at]),
+        ambiguous=1 - (correct.questions + incorrect.questions) / len(usable),
         current=current,
         current_utility=float(in_use),
-        warnings=_warnings((upper, lower), at, ambiguous, worth),
+        warnings=tuple(filter(None, (alike, crowded))),
     )
 
 
@@ -174,7 +169,8 @@ def crowding_warning(
     """A warning where this pair sends more than CROWDED of all questions, labelled or not, to AMBIGUOUS; else None."""
     if not questions:
         return None
-    share = float(ambiguous_shares(questions, aggregation, np.array([upper]), np.array([lower]), doubt)[0, 0])
+    correct, incorrect = reach_matrices(questions, aggregation, np.array([upper]), np.array([lower]), doubt)
+    share = (len(questions) - int(correct.sum()) - int(incorrect.sum())) / len(questions)
     return Crowding((upper, lower), share) if share > CROWDED else None
 
 
@@ -191,18 +187,3 @@ def _intervals(worth: Gains) -> tuple[Interval, Interval]:
     low = np.quantile(pairs, tail, axis=0, method="lower")
     high = np.quantile(pairs, 1 - tail, axis=0, method="higher")
     return (float(low[0]), float(high[0])), (float(low[1]), float(high[1]))
-
-
-def _warnings(pair: Pair, at: tuple[int, int], ambiguous: Floats, worth: Gains) -> tuple[Alike | Crowding, ...]:
-    """What to know before using the pair, which stands `at` this place of the grid."""
-    found: list[Alike | Crowding] = []
-    utility, share = worth.utility(), float(ambiguous[at])
-    action = max(worth.alike, key=lambda each: worth.alike[each])
-    if utility[at] - worth.alike[action] < HARDLY:
-        found.append(Alike(action, worth.alike[action]))
-    if share > CROWDED:
-        within = np.where(ambiguous <= CROWDED, utility, np.nan)
-        some = not np.isnan(within).all()
-        instead = best_pair(within, worth.uppers, worth.lowers) if some else None
-        found.append(Crowding(pair, share, instead, float(np.nanmax(within)) if some else 0.0))
-    return tuple(found)

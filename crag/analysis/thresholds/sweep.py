@@ -152,15 +152,6 @@ def gains(
     )
 
 
-def ambiguous_shares(
-    questions: Sequence[Scored], aggregation: Aggregation, uppers: Floats, lowers: Floats, doubt: float
-) -> Floats:
-    """The share of the questions, 0..1, that each pair leaves AMBIGUOUS, NaN where lower is above upper."""
-    correct, incorrect = reach_matrices(questions, aggregation, uppers, lowers, doubt)
-    left = len(questions) - correct.sum(axis=0)[:, None] - incorrect.sum(axis=0)[None, :]
-    return np.where(_valid_pairs(uppers, lowers), left / len(questions), np.nan)
-
-
 def best_pair(utility: Floats, uppers: Floats, lowers: Floats) -> Pair:
     """The pair worth most; of equal ones that with the narrowest band, and of those again the middle one.
 
