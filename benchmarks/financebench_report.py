@@ -50,15 +50,10 @@ def page_hit(found: Ranked | None, within: int | None = None) -> bool | None:
     return found.rank is not None and (within is None or found.rank <= within)
 
 
-def seconds_to_answer(row: ResultRow) -> float | None:
-    """Seconds of a run without the check of its citations."""
-    return None if row.seconds is None else row.seconds - row.step_seconds.get("verify", 0.0)
-
-
 def strategy_figures(rows: Sequence[ResultRow]) -> Figures:
     """Means with intervals of what the page shows, the page hits, the action mix and the seconds of one strategy."""
     result = summed_up(rows)
-    seconds = sorted(each for row in rows if (each := seconds_to_answer(row)) is not None)
+    seconds = sorted(each for row in rows if (each := row.seconds) is not None)
     return {
         "first_page_hit_5": _mean([page_hit(row.first_by_page, 5) for row in rows]),
         "first_page_hit": _mean([page_hit(row.first_by_page) for row in rows]),

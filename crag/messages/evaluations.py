@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crag.analysis.evaluate import Evaluation
 from crag.analysis.intervals import LEVEL
-from crag.analysis.metrics.results import STEP_SECONDS, Difference
+from crag.analysis.metrics.results import Difference
 from crag.analysis.stages.funnel import STEPS, Followed, Funnel, LeftOut, Step
 from crag.core.model_ids import name_in_sentence
 from crag.messages.explanations import change_sentence, miss_sentence
@@ -90,14 +90,9 @@ for _by, _what in (("source", "file"), ("page", "page")):
         NOTES[f"acted_{_by}_{_share}"] = f"{_note.format(_what)} Of the last retrieval, on which the action rests."
 
 
-def title_of(measure: str) -> str:
-    """A measure's title; a step's time is named by the step."""
-    return f"Seconds: {STEP_SECONDS[measure]}" if measure in STEP_SECONDS else TITLES.get(measure, measure)
-
-
 def difference_sentence(found: Difference, *, rough: bool = True) -> str:
     """How two results differ in a measure; with `rough`, that its interval is rough where it is."""
-    title, (first, second) = title_of(found.measure), found.names
+    title, (first, second) = TITLES[found.measure], found.names
     if found.value is None:
         return f"{title}: unknown, because no question has this measure in both results."
     if found.low is None or found.high is None:

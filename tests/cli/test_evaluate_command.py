@@ -105,7 +105,7 @@ def test_rows_go_to_files_without_live_formulas(place: Path, tmp_path: Path) -> 
     assert f"1 rows written to {out}" in ran.err
     (row,) = csv.DictReader(io.StringIO(out.read_text(encoding="utf-8-sig")))
     assert (row["question_id"], row["question"], row["strategy"]) == ("'+cmd", f"'{asked}", "plain-rag")
-    assert row["action"] == "" and row["seconds_retrieve"]
+    assert row["action"] == "" and row["seconds"]
     (record,) = json.loads(listed.read_text(encoding="utf-8"))
     assert (record["question_id"], record["question"], record["action"]) == ("+cmd", asked, None)
 

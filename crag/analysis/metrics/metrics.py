@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Literal, get_args
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 from crag.analysis.questions.matching import (
     answer_match,
@@ -21,7 +21,7 @@ from crag.analysis.questions.sets import Question
 from crag.core.errors import CancelledError, CutOffError
 from crag.core.model_ids import about
 from crag.core.trace import Outcome, Round, Trace
-from crag.core.types import Action, Chunk, Step, WebPage
+from crag.core.types import Action, Chunk, WebPage
 
 Label = Literal["unanswerable", "page", "answer", "source"]
 """What a retrieval was judged by."""
@@ -134,8 +134,7 @@ class ResultRow:
     whether the retrieval acted on holds it. None of all others.
     `failed_grades` of chunks and web pages, `failed_calls`, `searches`, `rewrites` (library and web), and `remembered`
     grades and searches of earlier runs, which took no time, are counts.
-    Seconds in all hold the wait for a person's approval, those by step don't; tokens are None where a model's were
-    not counted.
+    Seconds hold the wait for a person's approval; tokens are None where a model's were not counted.
     """
 
     question_id: str
@@ -179,7 +178,6 @@ class ResultRow:
     failed_grades: Annotated[int, MEAN] = 0
     remembered: Annotated[int, MEAN] = 0
     seconds: Annotated[float | None, MEAN] = None
-    step_seconds: dict[Step, float] = field(default_factory=dict)
     input_tokens: Annotated[int | None, MEAN] = None
     output_tokens: Annotated[int | None, MEAN] = None
 
@@ -260,7 +258,6 @@ def measure_run(trace: Trace, expected: Question) -> ResultRow:
         failed_grades=_failed_grades(trace),
         remembered=trace.remembered,
         seconds=trace.seconds if _complete(trace) else None,
-        step_seconds=_step_seconds(trace),
         input_tokens=_tokens([call.input_tokens for call in trace.calls if call.model and call.error is None]),
         output_tokens=_tokens([call.output_tokens for call in trace.calls if call.model and call.error is None]),
     )
@@ -364,17 +361,6 @@ def _problem(trace: Trace) -> str:
 def _failed_grades(trace: Trace) -> int:
     grades = [grade for each in trace.rounds for grade in each.made]
     return sum(grade.failed for grade in (*grades, *trace.web_grades.values()))
-
-
-def _step_seconds(trace: Trace) -> dict[Step, float]:
-    """All visits of a step together; a step that did not end is left out."""
-    steps: tuple[Step, ...] = get_args(Step)
-    visits = {step: [record.seconds for record in trace.steps if record.step == step] for step in steps}
-    return {
-        step: sum(each for each in seconds if each is not None)
-        for step, seconds in visits.items()
-        if seconds and None not in seconds
-    }
 
 
 def _tokens(counts: Sequence[int | None]) -> int | None:
