@@ -19,8 +19,12 @@ UNSCORED = "The answer can't be scored: each accepted answer is an explanation, 
 
 TITLES = {
     "right": "Right answer or page",
+    "first_recall": "Recall, first retrieval",
+    "first_reciprocal_rank": "MRR, first retrieval",
     "first_holds": "First retrieval holds the answer",
     "first_right": "First action right",
+    "acted_recall": "Recall",
+    "acted_reciprocal_rank": "MRR",
     "acted_holds": "Retrieval holds the answer",
     "acted_right": "Action right",
     "abstention_right": "Rightly answered or not found",
@@ -29,11 +33,8 @@ TITLES = {
     "evidence_page": "Evidence from an expected page",
     "evidence_source": "Evidence from an expected source",
     "answer_holds": "Answer says it",
-    "answer_exact": "Answer is an exact match",
     "answer_f1": "Answer F1",
     "faithfulness": "Faithfulness",
-    "attributed": "Sources found afterwards",
-    "unsupported": "Sentences without support",
     "evidence_words": "Words of evidence",
     "rewrite_helped": "Rewriting helped",
     "library_rewrites": "Rewrites for the library",
@@ -50,6 +51,8 @@ TITLES = {
 """Every measure that is averaged over questions, by its column."""
 NOTES = {
     "right": "The answer says an accepted answer, or is from an expected page; what has no answer is refused.",
+    "acted_recall": "The share of expected pages found; of expected files, where no page is labelled.",
+    "acted_reciprocal_rank": "1 / rank of the first chunk from an expected page, or file where no page is labelled.",
     "acted_holds": "A chunk is from an expected page, or its text holds an accepted answer.",
     "acted_right": "CORRECT where the retrieval holds the answer, else INCORRECT. AMBIGUOUS counts half.",
     "first_right": "The same for the first retrieval. AMBIGUOUS counts half.",
@@ -59,11 +62,8 @@ NOTES = {
     "evidence_page": "A kept strip is from an expected page.",
     "evidence_source": "A kept strip is from an expected source, web pages included.",
     "answer_holds": "The answer says an accepted answer, maybe among other things.",
-    "answer_exact": "The answer has the same words in the same order, and no others.",
     "answer_f1": "Words shared with the closest accepted answer, as SQuAD counts them.",
     "faithfulness": "The share of the answer's sentences that their citations support.",
-    "attributed": "The share of sentences that cited nothing and got a source afterwards.",
-    "unsupported": "The share of sentences that cite nothing and that no shown text supports.",
     "evidence_words": "How much text is kept for the answer.",
     "rewrite_helped": "Found after rewriting, where the first retrieval missed it.",
     "rewrites": "Per question, for the library and for the web.",
@@ -77,17 +77,6 @@ NOTES = {
     "output_tokens": "Per question, as providers counted them.",
 }
 """What the title of a measure does not say."""
-
-_RANKED = {
-    "precision": ("Precision", "The share of chunks from expected {}s."),
-    "recall": ("Recall", "The share of expected {}s found."),
-    "reciprocal_rank": ("MRR", "1 / rank of the first chunk from an expected {}."),
-}
-for _by, _what in (("source", "file"), ("page", "page")):
-    for _share, (_title, _note) in _RANKED.items():
-        TITLES[f"first_{_by}_{_share}"] = f"{_title} by {_by}, first retrieval"
-        TITLES[f"acted_{_by}_{_share}"] = f"{_title} by {_by}"
-        NOTES[f"acted_{_by}_{_share}"] = f"{_note.format(_what)} Of the last retrieval, on which the action rests."
 
 
 def difference_sentence(found: Difference, *, rough: bool = True) -> str:

@@ -34,7 +34,7 @@ _SAID = (
     "acted_right",
     "abstention_right",
     "faithfulness",
-    "acted_page_recall",
+    "acted_recall",
 )
 """What is said in words even where nothing is sure."""
 _SHOWN = (*SHARES, "evidence_words", "rewrites", "searches", "calls", "input_tokens", "output_tokens")

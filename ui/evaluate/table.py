@@ -30,14 +30,11 @@ class Filter:
 
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Retrieval": (
-        *("acted_page_precision", "acted_page_recall", "acted_page_reciprocal_rank"),
-        *("acted_source_precision", "acted_source_recall", "acted_source_reciprocal_rank", "acted_holds"),
-    ),
+    "Retrieval": ("acted_recall", "acted_reciprocal_rank", "acted_holds"),
     "Action": ("acted_right", "abstention_right", "abstained"),
     "Evidence and answer": (
-        *("right", "evidence_answer", "evidence_page", "evidence_source", "answer_holds", "answer_exact", "answer_f1"),
-        *("faithfulness", "attributed", "unsupported", "evidence_words"),
+        *("right", "evidence_answer", "evidence_page", "evidence_source", "answer_holds", "answer_f1"),
+        *("faithfulness", "evidence_words"),
     ),
     "Correction": ("rewrite_helped", "rewrites", "searches"),
     "Time and calls": (
@@ -50,7 +47,7 @@ REST: tuple[str, ...] = tuple(key for key in MEASURES if key not in {key for gro
 """The measures that are in no group: of the first retrieval, mostly."""
 
 SHARES: tuple[str, ...] = (
-    *("acted_page_recall", "acted_page_reciprocal_rank", "acted_source_recall", "acted_holds", "acted_right"),
+    *("acted_recall", "acted_reciprocal_rank", "acted_holds", "acted_right"),
     *("abstention_right", "right", "evidence_answer", "answer_holds", "answer_f1", "faithfulness"),
 )
 """Shares of 0..1 of which more is better."""

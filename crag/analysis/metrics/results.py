@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import get_type_hints
 
 import numpy as np
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from crag.analysis.intervals import Mean as Mean
 from crag.analysis.intervals import Values, intervals
-from crag.analysis.metrics.metrics import MEAN, Ranked, ResultRow
+from crag.analysis.metrics.metrics import MEAN, ResultRow
 from crag.core.errors import InputError
 from crag.core.types import Action
 
@@ -21,20 +20,8 @@ FEW = 20
 
 Cell = str | int | float | bool | None
 
-_SHARES = ("precision", "recall", "reciprocal_rank")
-
-
-def _measures() -> Iterator[str]:
-    for name, hint in get_type_hints(ResultRow, include_extras=True).items():
-        if name in _RANKED:
-            yield from (f"{_RANKED[name]}_{of}" for of in _SHARES)
-        elif MEAN in getattr(hint, "__metadata__", ()):
-            yield name
-
-
-_RANKED = {each.name: each.name.replace("_by_", "_") for each in fields(ResultRow) if "_by_" in each.name}
-"""Fields that hold a Ranked, and how their columns begin."""
-MEASURES = ("right", *_measures())
+_HINTS = get_type_hints(ResultRow, include_extras=True)
+MEASURES = ("right", *(name for name, hint in _HINTS.items() if MEAN in getattr(hint, "__metadata__", ())))
 """The columns of `flat` that are averaged. Yes counts 1, no 0."""
 
 
@@ -136,29 +123,8 @@ def measures_of(row: ResultRow) -> dict[str, float | None]:
 
 
 def flat(row: ResultRow) -> dict[str, Cell]:
-    """The row as one level of columns, for `crag.text.spreadsheets.csv_export`, which lets no text be a live
-    formula.
-    """
-    cells: dict[str, Cell] = {}
-    for each in fields(row):
-        value = getattr(row, each.name)
-        if each.name in _RANKED:
-            cells |= {f"{_RANKED[each.name]}_{part.name}": getattr(value, part.name, None) for part in fields(Ranked)}
-        else:
-            cells[each.name] = value
-    return {**cells, "right": row.right}
-
-
-def row_of(cells: Mapping[str, object]) -> ResultRow:
-    """The inverse of `flat`; columns of other names are left out. Raises pydantic.ValidationError."""
-    values: dict[str, object] = {}
-    for each in fields(ResultRow):
-        if each.name in _RANKED:
-            parts = {part.name: cells.get(f"{_RANKED[each.name]}_{part.name}") for part in fields(Ranked)}
-            values[each.name] = parts if parts["considered"] is not None else None
-        elif each.name in cells:
-            values[each.name] = cells[each.name]
-    return _ROW.validate_python(values)
+    """The row's columns, for `crag.text.spreadsheets.csv_export`, which lets no text be a live formula."""
+    return {**asdict(row), "right": row.right}
 
 
 def row_to_json(row: ResultRow) -> str:
@@ -177,9 +143,8 @@ def read_results(data: bytes, strategy: str) -> list[ResultRow]:
     Raises InputError for another file, and for one of several strategies without this one.
     """
     try:
-        cells = json.loads(data)
-        found = [row_of(each) for each in cells]
-    except (ValueError, RecursionError, TypeError, AttributeError, KeyError) as error:
+        found = _ROWS.validate_json(data)
+    except ValidationError as error:
         raise _unreadable() from error
     if not found:
         raise _unreadable()
@@ -237,3 +202,4 @@ def _table(tables: Sequence[Mapping[str, float | None]], names: Sequence[str]) -
 
 
 _ROW: TypeAdapter[ResultRow] = TypeAdapter(ResultRow)
+_ROWS: TypeAdapter[list[ResultRow]] = TypeAdapter(list[ResultRow])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from crag.analysis.metrics.metrics import ResultRow, rank_expected
+from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import (
     MEASURES,
     Mean,
@@ -27,7 +27,8 @@ FULL = ResultRow(
     question_id="q1",
     question="=1+1",
     strategy="paper",
-    first_by_page=rank_expected("xa", "ab"),
+    first_recall=0.5,
+    first_reciprocal_rank=0.5,
     action=Action.CORRECT,
     acted_holds=True,
     acted_right=1.0,
@@ -47,7 +48,7 @@ def test_every_measure_is_a_column_and_every_number_is_a_measure() -> None:
     cells = flat(FULL)
     assert set(MEASURES) <= set(cells)
     numbers = {name for name, value in cells.items() if isinstance(value, (int, float))}
-    assert numbers - set(MEASURES) == {"first_page_considered", "first_page_rank", "unscored"}
+    assert numbers - set(MEASURES) == {"unscored"}
     assert measures_of(FULL)["acted_holds"] == 1.0
     assert measures_of(FULL)["faithfulness"] is None
 
