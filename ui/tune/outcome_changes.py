@@ -99,6 +99,6 @@ def unknowns(outcome: Outcome, entries: Mapping[str, Entry]) -> None:
         return
     with fold:
         st.table(rows, border="horizontal", hide_index=True)
-        lost = sum(entries[row.run_id].elsewhere for row in outcome.rows if row.plan.reason or row.plan.open)
+        lost = sum(entries[row.run_id].elsewhere for row in outcome.rows if row.plan.unknown)
         if lost:
             st.caption(f"{words.count(lost, 'run')} of these searched another store, {FAR}.")

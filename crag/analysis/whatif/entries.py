@@ -218,6 +218,11 @@ class Plan:
     def action(self) -> Action | None:
         return self.decision.action if self.decision else None
 
+    @property
+    def unknown(self) -> tuple[Unknown, ...]:
+        """All that only a new run could tell."""
+        return (self.reason,) if self.reason else self.open
+
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRow:

@@ -108,7 +108,7 @@ def said(row: OutcomeRow) -> dict[str, object]:
         "decided": (row.before, row.plan.action, row.plan.round),
         "documents": row.plan.documents,
         "web": row.plan.web,
-        "unknown": (row.plan.reason,) if row.plan.reason else row.plan.open,
+        "unknown": row.plan.unknown,
         "kept": row.kept,
     }
 

@@ -51,7 +51,7 @@ def check(stored: Trace, ledger: StoredDecisions, settings: Settings, fresh: Tra
     found, row = redecide(stored, settings), row_of(ledger, settings)
     assert (row.before, row.plan.action, row.plan.round) == (found.before, found.action, found.round)
     assert (row.plan.documents, row.plan.web) == (found.documents, found.web)
-    assert found.unknown == ((row.plan.reason,) if row.plan.reason else row.plan.open)
+    assert found.unknown == row.plan.unknown
     if row.becomes == "unknown":
         assert not found.strips and found.unknown and row.kept is None
         return found
