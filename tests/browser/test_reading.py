@@ -5,7 +5,7 @@ import pytest
 from crag.core.trace import Trace
 from crag.export.html import pages
 from tests.support.browsing import OFF_SCREEN, opened_file, settled, until
-from tests.support.whole_run import approved, events
+from tests.support.whole_run import approved
 
 pytestmark = pytest.mark.slow
 
@@ -76,27 +76,23 @@ def test_a_citation_opened_with_the_keyboard_is_entered_and_left_to_where_it_was
     page.locator(".st-key-page-view").wait_for()
 
 
-def test_an_exported_conversation_is_presented_and_replayed_offline(browser, tmp_path):
-    file = tmp_path / "talk.html"
-    turns = [
-        pages.Turn(trace=Trace.from_events(made()), events=made, stale={}, pictures=lambda: {1: b"no picture"})
-        for made in (events, approved)
-    ]
-    file.write_text(pages.conversation(turns, 2), encoding="utf-8")
+def test_an_exported_run_is_presented_and_replayed_offline(browser, tmp_path):
+    file = tmp_path / "run.html"
+    made = pages.page(Trace.from_events(approved()), approved(), pictures={1: b"no picture"})
+    file.write_text(made, encoding="utf-8")
     with opened_file(browser, file, viewport={"width": 900, "height": 700}, offline=True) as page:
-        second = page.locator("#turn-2")
-        second.scroll_into_view_if_needed()
-        second.get_by_role("button", name="Present").click()
+        run = page.locator("#run")
+        run.get_by_role("button", name="Present").click()
         page.keyboard.press("ArrowRight")
         page.keyboard.press("End")
         expect(heading(page)).to_have_text("Source 2 is a web page, quoted here.")
-        expect(second.locator(".scene h2", has_text="Check this")).to_have_count(1)
+        expect(run.locator(".scene h2", has_text="Check this")).to_have_count(1)
         page.keyboard.press("Home")
         expect(page.locator(".slideshow:not([hidden]) .scene.shown .asked")).to_have_text("When was the bridge opened?")
         page.keyboard.press("Escape")
         assert page.locator(".slideshow:not([hidden])").count() == 0
         assert page.evaluate("document.activeElement.textContent") == "Present", "back where it was started"
-        second.locator("button.cite").first.press("Enter")
+        run.locator("button.cite").first.press("Enter")
         assert page.evaluate("document.activeElement.closest('.sources') !== null"), "a number leads to its source"
-        second.get_by_role("button", name="Back").click()
-        assert second.get_attribute("data-state") == "paused"
+        run.get_by_role("button", name="Back").click()
+        assert run.get_attribute("data-state") == "paused"

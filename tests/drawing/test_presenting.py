@@ -1,7 +1,6 @@
-"""A run presented, and a conversation exported: what is drawn, and that nothing of a source is markup in it."""
+"""A run presented: what is drawn, and that nothing of a source is markup in it."""
 
 import io
-import re
 
 import pytest
 from PIL import Image
@@ -12,10 +11,6 @@ from crag.export.html import pages, slides
 from crag.export.html.page_pictures import cut
 from tests.support.inspector import Inspector
 from tests.support.whole_run import approved, events, refused
-
-
-def turn(made) -> pages.Turn:
-    return pages.Turn(trace=Trace.from_events(made()), events=made, stale={}, pictures=dict)
 
 
 @pytest.mark.parametrize("made", [events, approved, refused])
@@ -39,22 +34,3 @@ def test_a_cut_of_a_page_holds_the_marked_words():
         assert made.size == (550, 308)
         reds = [y for y in range(made.height) if made.convert("RGB").getpixel((200, y))[1] < 90]
     assert len(reds) >= 18 and min(reds) > 40, "some lines above them are there"
-
-
-def test_a_conversation_is_one_page_with_a_run_a_turn_each_with_its_replay():
-    whole = pages.conversation(map(turn, (events, approved, refused)), 3)
-    seen = Inspector(whole)
-    assert not seen.open and len(re.findall('<section class="run"', whole)) == 3
-    assert whole.count('class="states"') == whole.count('class="cx slideshow"') == whole.count('class="evidence"') == 3
-    assert [value for name, value in seen.attributes if name == "href" and value.startswith("#")] == [
-        *("#turn-1", "#turn-2", "#turn-3")
-    ]
-    assert not [value for name, value in seen.attributes if name == "src"]
-
-
-def test_of_a_long_conversation_the_last_turns_hold_their_evidence():
-    one = Trace.from_events(refused())
-    turns = (pages.Turn(trace=one, events=list, stale={}, pictures=dict) for _ in range(63))
-    whole = pages.conversation(turns, 63)
-    assert whole.count('class="run"') == 63 and whole.count('class="states"') == 60
-    assert "The last 60 hold their evidence" in whole

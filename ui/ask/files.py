@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-
 from crag.core.events import events_to_jsonl
 from crag.core.trace import Trace
 from crag.export import markdown
 from crag.export.html import marks, pages
 from crag.export.html.page_pictures import pictures
-from ui.app.program import prices_in_use, program
+from ui.app.program import prices_in_use
 from ui.app.session import Session
 from ui.components import downloads
 from ui.run import pageview
@@ -42,28 +39,10 @@ def offer(session: Session, trace: Trace, stale: marks.Stale) -> None:
         key="export-json",
     )
     if len(turns := session.turns) > 1:
-        _conversation(session, turns)
-
-
-def _conversation(session: Session, turns: Sequence[str]) -> None:
-    """The files are made outside of the script, where no session is."""
-
-    def page() -> str:
-        shown = (_turn(session, trace) for trace in session.library.runs.readable(turns))
-        return pages.conversation(shown, len(turns), prices_in_use())
-
-    def text() -> str:
-        return markdown.conversation(session.library.runs.readable(turns))
-
-    label, name = f"The conversation ({len(turns)} turns)", "crag-conversation"
-    downloads.file(f"{label}, one HTML page", page, f"{name}.html", "text/html", key="export-talk-html")
-    downloads.file(f"{label}, Markdown", text, f"{name}.md", _MARKDOWN, key="export-talk-markdown")
-
-
-def _turn(session: Session, trace: Trace) -> pages.Turn:
-    return pages.Turn(
-        trace=trace,
-        events=partial(session.events, trace.run_id),
-        stale=marks.find_stale(program().engine, session.workspace, trace),
-        pictures=partial(pictures, session.library, trace, pageview.image),
-    )
+        downloads.file(
+            f"The conversation ({len(turns)} turns), Markdown",
+            lambda: markdown.conversation(session.library.runs.readable(turns)),
+            "crag-conversation.md",
+            _MARKDOWN,
+            key="export-talk-markdown",
+        )

@@ -1,4 +1,4 @@
-"""Runs as one page of HTML that replays and presents them anywhere: pre-drawn states, each piece kept once."""
+"""A run as one page of HTML that replays and presents it anywhere: pre-drawn states, each piece kept once."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -108,8 +108,8 @@ def _encoded(made: dict[str, Any]) -> Html:
     return Html(json.dumps(made, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
 
 
-_ACTION, _FOLDED = 3, 7
-"""The section that says what was decided; from which one on a turn of a conversation is folded: chunks, web, meter."""
+_ACTION, _NAME = 3, "run"
+"""The section that says what was decided, and what the run is called on its page."""
 
 _PAGE = Html(
     '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -150,25 +150,14 @@ def page(
     return document(trace.meant, body, "one", f", {trace.strategy} strategy, {trace.started_at}")
 
 
-def _run(
-    trace: Trace,
-    drawn: Sequence[Html],
-    played: Html,
-    pictures: Pictures,
-    *,
-    name: str = "run",
-    folded: bool = False,
-) -> Html:
-    """One run with its replay and its presentation; `folded`: its evidence opens on demand."""
+def _run(trace: Trace, drawn: Sequence[Html], played: Html, pictures: Pictures) -> Html:
+    """One run with its replay and its presentation."""
     parts = [h.div("part", data_part=str(place))[section] for place, section in enumerate(drawn)]
     parts[_ACTION] = h.fragment(parts[_ACTION], _rail(trace))
-    if folded:
-        behind = h.details("evidence")[h.summary["Evidence"], parts[_FOLDED:]]
-        parts = [parts[0], _controls(name), *parts[1:_FOLDED], behind]
-    else:
-        parts = [_controls(name), *parts]
-    slideshow = slides.show_slides(trace, pictures, name=name)
-    return h.section("run", id=name, aria_label=trace.meant)[parts, slideshow, _DATA.format("states", played)]
+    slideshow = slides.show_slides(trace, pictures, name=_NAME)
+    return h.section("run", id=_NAME, aria_label=trace.meant)[
+        _controls(), parts, slideshow, _DATA.format("states", played)
+    ]
 
 
 def _rail(trace: Trace) -> Html:
@@ -179,10 +168,10 @@ def _rail(trace: Trace) -> Html:
     return _DATA.format("railed", _encoded(data)) if data else Html()
 
 
-def _controls(name: str) -> Html:
+def _controls() -> Html:
     """What steps through the moments of a run, and what presents it; there only where scripts run."""
     return h.div("cx replay toolbar", role="group", aria_label="Replay of the run", hidden="hidden")[
-        slides.opener(name),
+        slides.opener(_NAME),
         h.button("play", type="button")["Replay"],
         h.button("back", type="button")["Back"],
         h.button("step", type="button")["Step"],
@@ -192,7 +181,7 @@ def _controls(name: str) -> Html:
 
 
 def document(title: str, body: Html, kind: str, foot: str) -> Html:
-    """A page of HTML that loads nothing; only the program's own scripts may run. `kind`: "one" or "several" runs."""
+    """A page of HTML that loads nothing; only the program's own scripts may run. `kind`: "one" run, or an "index"."""
     scripts = [asset("replay.js"), asset("present.js"), asset("rail.js")]
     hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
     return _PAGE.format(
@@ -206,44 +195,3 @@ def document(title: str, body: Html, kind: str, foot: str) -> Html:
         present=scripts[1],
         rail=scripts[2],
     )
-
-
-# A conversation
-
-_WHOLE, _PICTURED = 60, 12
-"""How many of its last turns hold their evidence and replay, and how many of these hold pictures of what they cite."""
-_TOTAL = 6_000_000
-"""Bytes that the states of all its turns may take."""
-_BRIEF = slice(0, _FOLDED)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """What an exported conversation needs of a run beside its record; each is asked for when its turn has come."""
-
-    trace: Trace
-    events: Callable[[], Sequence[ev.Event]]
-    stale: marks.Stale
-    pictures: Callable[[], Pictures]
-
-
-def conversation(turns: Iterable[Turn], number: int, prices: Prices = PRICES) -> Html:
-    """All `number` turns of a conversation as one HTML document, as `page` makes one of a run.
-
-    Of more than sixty turns the earlier ones are there without their evidence, which the page says.
-    """
-    whole = min(number, _WHOLE)
-    drawn, asked = [], []
-    for place, turn in enumerate(turns):
-        left, name = number - place, f"turn-{place + 1}"
-        asked.append(h.li[h.a(href=f"#{name}")[turn.trace.question]])
-        shown = sections(turn.trace, prices, turn.stale)
-        if left > whole:
-            drawn.append(h.section("run", id=name, aria_label=turn.trace.question)[shown[_BRIEF]])
-            continue
-        played = states(turn.trace, turn.events(), min(BUDGET, _TOTAL // whole), prices, turn.stale)
-        pictures = turn.pictures() if left <= _PICTURED else {}
-        drawn.append(_run(turn.trace, shown, played, pictures, name=name, folded=True))
-    note = f"The last {whole} hold their evidence." if number > whole else ""
-    head = h.header("cx contents")[h.h1["Conversation"], note and h.p("small")[note], h.nav[h.ol[asked]]]
-    return document("Conversation", h.fragment(head, drawn), "several", f", {number} turns")

@@ -58,8 +58,8 @@ def _write(file: Path, page: Html) -> None:
 def index(traces: Sequence[Trace], files: Sequence[str]) -> Html:
     """The page that lists the runs, each with its action and the first words of its answer."""
     rows = [_row(trace, file) for trace, file in zip(traces, files, strict=True)]
-    head = h.header("cx contents")[h.h1["Recorded runs"], h.p("small")["Each page replays its run."]]
-    return document("Recorded runs", h.fragment(head, h.div("cx index")[rows]), "several", f", {len(rows)} runs")
+    head = h.header("cx")[h.h1["Recorded runs"], h.p("small")["Each page replays its run."]]
+    return document("Recorded runs", h.fragment(head, h.div("cx index")[rows]), "index", f", {len(rows)} runs")
 
 
 def _row(trace: Trace, file: str) -> Html:

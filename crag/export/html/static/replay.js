@@ -1,4 +1,4 @@
-// Replays exported runs from their pre-drawn states: play, pause, step, a slider each. It loads and sends nothing.
+// Replays an exported run from its pre-drawn states: play, pause, step, a slider. It loads and sends nothing.
 (() => {
   const replay = (run) => {
     const { pieces, frames } = JSON.parse(run.querySelector(".states").textContent);
@@ -63,12 +63,6 @@
     slider.max = String(last);
     to(last);
   };
-  // One after another as they come to be read: a conversation may hold many.
-  const near = new IntersectionObserver((seen) => seen.filter((each) => each.isIntersecting).forEach((each) => {
-    near.unobserve(each.target);
-    replay(each.target);
-  }), { rootMargin: "800px" });
-  const runs = [...document.querySelectorAll(".run")].filter((run) => run.querySelector(".states"));
-  if (runs.length === 1) replay(runs[0]);
-  else runs.forEach((run) => near.observe(run));
+  const run = document.querySelector(".run");
+  if (run) replay(run);
 })();
