@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -11,7 +12,7 @@ import numpy as np
 
 from benchmarks.pages import figure, share, table
 from crag.analysis.intervals import intervals
-from crag.analysis.metrics.metrics import Ranked, ResultRow
+from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import summed_up
 
 Figures = dict[str, Any]
@@ -43,26 +44,19 @@ what they cite supports. *Abstained or answered rightly*: abstained exactly wher
 page."""
 
 
-def page_hit(found: Ranked | None, within: int | None = None) -> bool | None:
-    """Whether an expected page is among the first `within` chunks of a ranking (None: all); None without a label."""
-    if found is None:
-        return None
-    return found.rank is not None and (within is None or found.rank <= within)
-
-
-def seconds_to_answer(row: ResultRow) -> float | None:
-    """Seconds of a run without the check of its citations."""
-    return None if row.seconds is None else row.seconds - row.step_seconds.get("verify", 0.0)
+def page_hit(rank: float | None, within: float = math.inf) -> bool | None:
+    """Whether an expected page is among the first `within` chunks, by its reciprocal rank; None without a label."""
+    return None if rank is None else rank > 0 and rank >= 1 / within
 
 
 def strategy_figures(rows: Sequence[ResultRow]) -> Figures:
     """Means with intervals of what the page shows, the page hits, the action mix and the seconds of one strategy."""
     result = summed_up(rows)
-    seconds = sorted(each for row in rows if (each := seconds_to_answer(row)) is not None)
+    seconds = sorted(each for row in rows if (each := row.seconds) is not None)
     return {
-        "first_page_hit_5": _mean([page_hit(row.first_by_page, 5) for row in rows]),
-        "first_page_hit": _mean([page_hit(row.first_by_page) for row in rows]),
-        "acted_page_hit": _mean([page_hit(row.acted_by_page) for row in rows]),
+        "first_page_hit_5": _mean([page_hit(row.first_reciprocal_rank, 5) for row in rows]),
+        "first_page_hit": _mean([page_hit(row.first_reciprocal_rank) for row in rows]),
+        "acted_page_hit": _mean([page_hit(row.acted_reciprocal_rank) for row in rows]),
         **{name: asdict(result.means[name]) for name in SHOWN},
         "actions": {name: sum(counts.values()) for name, counts in result.actions.items()},
         "confusion": result.actions,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from benchmarks.thresholds_cases import Case
-from crag.analysis.thresholds.sweep import GRID, Floats, Pair, Scored, Sweep, Weights, best_pair, sweep
+from crag.analysis.thresholds.sweep import GRID, Floats, Pair, Scored, Weights, best_pair, gains, reach_matrices
 from crag.core.policy import acted_on
 from crag.core.settings import Settings
 from crag.core.types import Action, Grade
@@ -56,15 +57,22 @@ class Sets:
 
     def utility(self, ambiguous: float, uppers: Sequence[float] = GRID, lowers: Sequence[float] = GRID) -> Floats:
         """Mean worth over questions, then over sets, shape (uppers, lowers); NaN where lower is above upper."""
-        found: Floats = np.mean([each.utility for each in self._swept(ambiguous, uppers, lowers)], axis=0)
-        return found
+        valued = partial(gains, aggregation=self._settings.aggregation, doubt=self._settings.ambiguity_margin)
+        weights = Weights(ambiguous=ambiguous)
+        worth = [valued(each, uppers=uppers, lowers=lowers, weights=weights).utility() for each in self._sets]
+        return np.asarray(np.mean(worth, axis=0))
+
+    def most(self, uppers: Sequence[float] = GRID, lowers: Sequence[float] = GRID) -> Floats:
+        """The largest share of AMBIGUOUS questions that a set has, as `utility`."""
+        by, doubt = self._settings.aggregation, self._settings.ambiguity_margin
+        reached = [reach_matrices(each, by, np.array(uppers), np.array(lowers), doubt) for each in self._sets]
+        return np.asarray(np.max([1 - c.mean(axis=0)[:, None] - i.mean(axis=0) for c, i in reached], axis=0))
 
     def worth(self, pair: Pair, ambiguous: float) -> float:
         return float(self.utility(ambiguous, pair[:1], pair[1:])[0, 0])
 
     def most_ambiguous(self, pair: Pair) -> float:
-        """The largest share of AMBIGUOUS questions that a set has."""
-        return max(float(each.ambiguous[0, 0]) for each in self._swept(0.5, pair[:1], pair[1:]))
+        return float(self.most(pair[:1], pair[1:])[0, 0])
 
     def best(self, ambiguous: float) -> Pair:
         """Of equal pairs that with the narrowest band."""
@@ -72,22 +80,7 @@ class Sets:
 
     def best_sound(self, ambiguous: float) -> Pair | None:
         """The best of the pairs fit for defaults, within the bounds LIKELY and COLLAPSE; None where there is none."""
-        every = self._swept(ambiguous, GRID, GRID)
-        crowded = np.max([each.ambiguous for each in every], axis=0) >= COLLAPSE
-        utility = np.mean([each.utility for each in every], axis=0)
-        utility[crowded] = np.nan
+        utility = self.utility(ambiguous)
+        utility[self.most() >= COLLAPSE] = np.nan
         utility[np.array(GRID) < LIKELY] = np.nan
         return None if np.isnan(utility).all() else best_pair(utility, np.array(GRID), np.array(GRID))
-
-    def _swept(self, ambiguous: float, uppers: Sequence[float], lowers: Sequence[float]) -> list[Sweep]:
-        return [
-            sweep(
-                questions,
-                aggregation=self._settings.aggregation,
-                uppers=uppers,
-                lowers=lowers,
-                weights=Weights(ambiguous=ambiguous),
-                doubt=self._settings.ambiguity_margin,
-            )
-            for questions in self._sets
-        ]

@@ -20,7 +20,7 @@ from crag.text.words import count_words, words
 Value = str | int | float | None
 Places = tuple[int, ...]
 Key = TypeVar("Key", bound=Hashable)
-Kind = Literal["chunk", "page", "strip", "source", "sentence"]
+Kind = Literal["chunk", "page", "sentence"]
 
 HANDED = "handed over"
 """How a run ended that another program answers."""
@@ -62,15 +62,14 @@ class Marks:
 
     `found`: chunks and pages, by id, with the runs that did not find them. `used` and `unused`: those that this run
     answers from, or does not, with the runs that found them too and do otherwise. `strips`: ids of strips kept in no
-    other run. `missed`: of strips dropped here and picked out in another. `sources`: citation numbers with the runs
-    that do not cite that page. `sentences`: where in the answer those stand that no other run says, as [start, end).
+    other run. `sources`: citation numbers with the runs that do not cite that page. `sentences`: where in the answer
+    those stand that no other run says, as [start, end).
     """
 
     found: Mapping[str, Places]
     used: Mapping[str, Places]
     unused: Mapping[str, Places]
     strips: frozenset[str]
-    missed: frozenset[str]
     sources: Mapping[int, Places]
     sentences: tuple[tuple[int, int], ...]
 
@@ -169,18 +168,14 @@ def _of_answer(run: Side, number: int) -> Value:
 
 
 def _items(runs: Sequence[Side]) -> Iterator[Item]:
-    """Chunks, then pages; strips, cited sources and sentences of the answers."""
+    """Chunks, then pages, then sentences of the answers."""
     found = {key: source for run in reversed(runs) for key, source in run.sources.items()}
     chunks = {key: (each.text, _where(each)) for key, each in found.items() if isinstance(each, Chunk)}
     pages = {key: (each.title, _where(each)) for key, each in found.items() if isinstance(each, WebPage)}
     yield from _differing(runs, "chunk", chunks, Side.state)
     yield from _differing(runs, "page", pages, Side.state)
-    yield from _strips(runs)
-    citations = [each for run in runs for each in run.citations]
-    cited = {citation_place(each): (each.source, each.where or each.url or "") for each in citations}
-    yield from _differing(runs, "source", cited, lambda run, key: run.of_answer(key in run.cited, "cited"))
     said = {key: (sentence, "answer") for run in runs for key, (sentence, _) in run.said.items()}
-    yield from _differing(runs, "sentence", said, lambda run, key: run.of_answer(key in run.said, "said"))
+    yield from _differing(runs, "sentence", said, Side.says)
 
 
 def _differing(
@@ -191,19 +186,6 @@ def _differing(
         states = tuple(state(run, key) for run in runs)
         if len({*states} - {ALONE}) > 1:
             yield Item(kind=kind, what=what, where=where, states=states)
-
-
-def _strips(runs: Sequence[Side]) -> list[Item]:
-    """Strips kept in one run and not in another that found their source; each once."""
-    items: dict[tuple[str, int, int], Item] = {}
-    for run in runs:
-        for strip in run.kept:
-            key = (strip.source_id, strip.start, strip.end)
-            states = tuple(_strip_state(strip, other) for other in runs)
-            if key not in items and {"kept", "dropped"} <= set(states) and not run.whole(strip):
-                source = run.source(strip)
-                items[key] = Item(kind="strip", what=strip.text, where=_where(source), states=states)
-    return list(items.values())
 
 
 # Marks
@@ -226,13 +208,11 @@ def _marks(runs: Sequence[Side], place: int) -> Marks:
         for each in run.citations
     }
     alone = [strip for strip in run.kept if not any(other.keeps(strip) for other in others.values())]
-    dropped = [strip for strip in run.trace.all_strips if not strip.kept]
     return Marks(
         found=elsewhere("not found", run.sources),
         used=elsewhere("not used", run.used),
         unused=elsewhere("used", run.sources.keys() - run.used),
         strips=frozenset(strip.id for strip in alone if others and not run.whole(strip)),
-        missed=frozenset(s.id for s in dropped if any(other.keeps(s, chosen=True) for other in others.values())),
         sources={number: places for number, places in cited.items() if places},
         sentences=tuple(
             span
@@ -240,12 +220,6 @@ def _marks(runs: Sequence[Side], place: int) -> Marks:
             if answers and not any(key in other.said for other in answers.values())
         ),
     )
-
-
-def _strip_state(strip: Strip, run: Side) -> str:
-    if strip.source_id not in run.by_id:
-        return "not found"
-    return "kept" if run.keeps(strip) else "dropped"
 
 
 def _where(source: Chunk | WebPage) -> str:
@@ -269,31 +243,25 @@ class Side:
         self.kept = tuple(strip for strip in trace.kept() if strip.source_id in self.by_id)
         self.used = {self.by_id[strip.source_id] for strip in self.kept}
         self.spans: dict[str, list[tuple[int, int]]] = {}
-        self.chosen: dict[str, list[tuple[int, int]]] = {}
         for strip in self.kept:
             self.spans.setdefault(strip.source_id, []).append((strip.start, strip.end))
-            if not self.whole(strip):
-                self.chosen.setdefault(strip.source_id, []).append((strip.start, strip.end))
         self.answers = not trace.handed_over
         answer = trace.answer
         self.citations: tuple[Citation, ...] = answer.citations if answer else ()
         self.cited = {citation_place(citation) for citation in self.citations}
         self.said = {} if answer is None or answer.abstained else _sentences_of(answer.text)
 
-    def of_answer(self, so: bool, state: str) -> str:
-        """Whether that is so of the answer, where it is this run's."""
-        return (state if so else f"not {state}") if self.answers else ALONE
+    def says(self, sentence: str) -> str:
+        """Whether this run's answer has a sentence, where the answer is its own."""
+        return ("said" if sentence in self.said else "not said") if self.answers else ALONE
 
     def state(self, key: str) -> str:
         """What became of a chunk or page."""
         return "used" if key in self.used else "not used" if key in self.sources else "not found"
 
-    def keeps(self, strip: Strip, *, chosen: bool = False) -> bool:
-        """Whether at least half of the strip's characters are kept here, however this run cut them.
-
-        `chosen`: as part of a strip that was picked out of its source, not because the source was taken whole.
-        """
-        spans = (self.chosen if chosen else self.spans).get(strip.source_id, ())
+    def keeps(self, strip: Strip) -> bool:
+        """Whether at least half of the strip's characters are kept here, however this run cut them."""
+        spans = self.spans.get(strip.source_id, ())
         shared = sum(max(0, min(end, strip.end) - max(start, strip.start)) for start, end in spans)
         return shared >= _HALF * (strip.end - strip.start) and shared > 0
 

@@ -32,7 +32,6 @@ from crag.export.explanations import funnel_values
 from crag.messages.evaluations import (
     TITLES,
     UNTIMED,
-    beside_sentence,
     difference_sentence,
     funnel_sentence,
     left_out_sentence,
@@ -44,15 +43,15 @@ from crag.text.formats import count
 from crag.text.spreadsheets import csv_export, json_export
 
 MAIN = """
-right first_source_recall first_page_precision first_page_recall first_page_reciprocal_rank first_holds acted_holds
+right first_recall first_reciprocal_rank first_holds acted_recall acted_reciprocal_rank acted_holds
 acted_right rewrite_helped evidence_answer evidence_page evidence_source evidence_words answer_holds answer_f1
-faithfulness attributed unsupported abstained abstention_right searches calls
+faithfulness abstained abstention_right searches calls
 failed_calls seconds remembered input_tokens output_tokens
 """.split()
 """The measures in the table; every other one is in the exported rows."""
 
 UNKNOWN = "–"
-_FUNNEL = (funnel_sentence, beside_sentence, left_out_sentence)
+_FUNNEL = (funnel_sentence, left_out_sentence)
 _COUNTS = frozenset({"evidence_words", "input_tokens", "output_tokens"})
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, Strip, WebPage
+from crag.export.html.safe_text import link
 from crag.export.quoted_rows import QuotedRows, find_rows
 from crag.generation.citations import MARK, locate_checks
 from crag.generation.places import Place
@@ -186,14 +187,9 @@ def place(citation: Citation) -> str:
 
 def _address(url: str) -> str:
     """A plain http or https address as a link that says itself; any other as text."""
-    try:
-        parts = urlsplit(url.strip())
-    except ValueError:
+    if (plain := link(url)) is None:
         return escape_markdown(url)
-    if parts.scheme.lower() not in ("http", "https") or not parts.hostname:
-        return escape_markdown(url)
-    whole = url.strip().encode("utf-8", "replace").decode()
-    return f"<{quote(whole, safe=_URL_SAFE)}>"
+    return f"<{quote(plain.encode('utf-8', 'replace').decode(), safe=_URL_SAFE)}>"
 
 
 _RULE = "\n\n---\n\n"

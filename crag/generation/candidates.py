@@ -41,7 +41,6 @@ _CELLS = re.compile(r"\||; |\t")
 _PAGE_NUMBER = re.compile(
     r"\W*+(?:(?:page|p\.)\s*+)?(?:\d{1,4}|[ivxl]{1,7})(?>(?:\s*+(?:of|/)\s*+\d{1,4})?)\W*+", re.IGNORECASE
 )
-_ASKS_LIST = re.compile(r"\s*+(?:which|what|list|name)\b", re.IGNORECASE)
 _ITEM = re.compile(r"\s*+[•●▪◦‣*–—-]\s|[^:]*+:\s*+\S|[^$€£%]*+(?:[$€£]\s?\d|(?<=\d)%|(?<=\d )%)")
 """The beginning of a line that is an item of a list, has a label before its value, or an amount of money or a share."""
 _SHORT_FORM = re.compile(r"\([^()]{1,12}\)")
@@ -125,18 +124,17 @@ def is_statement(text: str) -> bool:
     return ends_as_sentence(text) or _CELLS.search(text) is not None
 
 
-def extend_lists(question: str, units: list[Unit], sources: Mapping[str, Chunk | WebPage]) -> list[Unit]:
-    """With the whole list in place of each text that leads to one, where the question may ask for several things.
+def extend_lists(units: list[Unit], sources: Mapping[str, Chunk | WebPage]) -> list[Unit]:
+    """With the whole list in place of each text that leads to one.
 
     A label without a figure, over a short line that has one, is extended by that line.
     """
-    lists = _ASKS_LIST.match(question) is not None
     found = []
     for unit in units:
         source = sources.get(unit.strip.source_id)
         if source is not None:
-            last = _value_end(unit, source) or (list_end(source.text, unit.first, unit.last) if lists else None)
-            unit = _extended(unit, source, last) if last is not None and last > unit.last else unit
+            last = list_end(source.text, unit.first, unit.last) or _value_end(unit, source) or 0
+            unit = _extended(unit, source, last) if last > unit.last else unit
         found.append(unit)
     return found
 

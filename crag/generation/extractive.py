@@ -119,7 +119,7 @@ class ExtractiveGenerator:
         subjects: Subjects,
         ground: _Ground,
     ) -> Answer:
-        units = extend_lists(question, units, sources)
+        units = extend_lists(units, sources)
         if subjects.unnamed and units:  # whatever it is about, it is one subject
             best = min(units, key=best_first)
             units = [unit for unit in units if unit.strip.source_id == best.strip.source_id]

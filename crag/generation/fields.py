@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 
 from crag.core.tables import BESIDE, Cell, Row, Table
 from crag.core.types import Chunk
-from crag.generation.lists import BULLET, LABELLED, VALUED, head_lines, lines_of
+from crag.generation.lists import LABELLED, VALUED, head_lines, lines_of
 from crag.text.dates import dates_in
 from crag.text.memory import remember
+from crag.text.sentences import ITEM
 from crag.text.words import FUNCTION_WORDS, stem, words
 
 MOST_CHARACTERS = 2_000
@@ -151,7 +152,7 @@ def _lines(chunk: Chunk) -> Iterator[Field]:
     ]
     heads = head_lines(chunk.text)
     for start, end in lines_of(chunk.text):
-        bullet = BULLET.match(chunk.text, start, end)
+        bullet = ITEM.match(chunk.text, start, end)
         line = chunk.text[bullet.end() if bullet else start : end].lstrip()
         found = LABELLED.fullmatch(line) or (VALUED.fullmatch(line) if bullet else None)
         if found and not any(first < end and start < last for first, last in taken):

@@ -1,15 +1,14 @@
-"""Lists in a text: which line stands over an item, and which items a line that ends in a colon leads to. Pure."""
+"""Lists in a text: which line stands over an item, and which items a line leads to that ends no sentence. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from crag.text.sentences import ends_as_sentence
+from crag.text.sentences import ITEM, ends_as_sentence
 
 Span = tuple[int, int]
 
-BULLET = re.compile(r"(?:[•●▪◦‣*–—-]|\d{1,2}[.)])\s")
 LABELLED = re.compile(r"([^\W\d_][^:;|\n]{1,59}?)\s?:[^\S\n]+([^\s:;|][^:;|\n]{0,119})")
 """A label and its value, alone on their line."""
 VALUED = re.compile(
@@ -41,24 +40,32 @@ def head_lines(text: str) -> dict[int, str]:
 
 
 def list_end(text: str, start: int, end: int) -> int | None:
-    """Where the list ends that [start, end) leads to or begins: a line that ends in a colon, then nothing but items.
+    """Where the list ends that [start, end) leads to or begins: a line that ends no sentence, then nothing but items.
 
-    None where it leads to none.
+    Behind "(1) Books are also" stands "a) sheet music", and "(2) Others are not" no more. None where it leads to none.
     """
-    led, last = False, None
+    lead: str | None = None
+    last = None
     for first, stop in lines_of(text, start):
-        item = BULLET.match(text, first, stop) is not None
-        if first >= end and not (led and item):
+        form = _form_of(text, first, stop)
+        item = lead is not None and form not in ("", lead)
+        if first >= end and not item:
             break
         if item:
-            last = stop if led else None
+            last = stop
         else:
-            led, last = text[stop - 1] == ":", None
+            lead, last = (None if ends_as_sentence(text[first:stop]) else form), None
     return last
 
 
+def _form_of(text: str, start: int, end: int) -> str:
+    """How an item is marked, "1.", "(1)", "a)" or "-", whichever it is; empty for a line that is none."""
+    mark = ITEM.match(text, start, end)
+    return re.sub("[a-z]+", "a", re.sub(r"\d+", "1", mark[0])) if mark else ""
+
+
 def _is_item(line: str) -> bool:
-    return BULLET.match(line) is not None or LABELLED.fullmatch(line) is not None
+    return ITEM.match(line) is not None or LABELLED.fullmatch(line) is not None
 
 
 def _is_head(line: str, following: str) -> bool:

@@ -16,12 +16,12 @@ from types import MappingProxyType
 from crag.core.tables import SEPARATOR
 from crag.core.types import Chunk, Document
 from crag.generation.citations import quotable
-from crag.generation.lists import BULLET, lines_of
+from crag.generation.lists import lines_of
 from crag.generation.whole_questions import Roots, Wanted, roots_of
 from crag.ingest.properties import say_properties
 from crag.text.dates import dates_in
 from crag.text.formats import count
-from crag.text.sentences import ends_as_sentence, sentences
+from crag.text.sentences import ITEM, ends_as_sentence, sentences
 from crag.text.words import count_words
 
 MOST_LISTED, MOST_TOLD = 40, 8
@@ -131,7 +131,7 @@ def heading_of(chunk: Chunk) -> str:
     heading = " ".join((over.partition(SEPARATOR)[0] or chunk.text.lstrip().partition("\n")[0]).split())
     letters = sum(letter.isalpha() for letter in heading)
     sound = letters >= 3 and len(heading) <= _LONGEST_HEADING and 2 * letters >= len(heading)
-    plain = not heading[:1].islower() and not BULLET.match(heading) and " | " not in heading and "; " not in heading
+    plain = not heading[:1].islower() and not ITEM.match(heading) and " | " not in heading and "; " not in heading
     closed = (ends_as_sentence(heading) and heading[-1] != "?") or _LEADERS.search(heading)
     return heading if sound and (plain or _NUMBERED.match(heading)) and not closed else ""
 
@@ -168,7 +168,7 @@ def items_of(part: Part) -> list[Span]:
     found, lines = list[Span](), list[Span]()
     for chunk, opens, _ in part.body:
         spans = [*lines_of(chunk.text, opens)]
-        starts = [start for start, _ in spans if BULLET.match(chunk.text, start)]
+        starts = [start for start, _ in spans if ITEM.match(chunk.text, start)]
         for start, following in pairwise([*starts, len(chunk.text)]):
             found.append((chunk, start, start + len(chunk.text[start:following].partition("\n\n")[0].rstrip())))
         lines += [(chunk, *span) for span in spans]

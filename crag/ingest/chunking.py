@@ -16,7 +16,7 @@ from crag.core.types import Chunk, LineBox
 from crag.ingest.contents import find_contents
 from crag.ingest.properties import properties_page
 from crag.ingest.sections import ComposedPage
-from crag.text.sentences import sentences
+from crag.text.sentences import ITEM, ends_as_sentence, sentences
 
 _COLUMNS = " | "
 _MOST_HEADER = 160
@@ -217,7 +217,7 @@ def _spans(page: Page | ComposedPage, sizes: Sizes) -> list[tuple[int, int, Tabl
     current: list[_Unit] = []
     for unit in _units(page, sizes):
         if current and _full(current, unit, sizes, page.by_heading):
-            leads = _leads(page.text, current) if unit.table is None else 0
+            leads = _leads(page.text, current, unit) if unit.table is None else 0
             spans.append(_close_chunk(current[: len(current) - leads]))
             current = current[len(current) - leads :]
         current.append(unit)
@@ -233,12 +233,17 @@ def _spans(page: Page | ComposedPage, sizes: Sizes) -> list[tuple[int, int, Tabl
     return spans
 
 
-def _leads(text: str, units: Sequence[_Unit]) -> int:
-    """How many of the last units lead to what follows, headings and lines that end in a colon; never all of them."""
-    size = 0
+def _leads(text: str, units: Sequence[_Unit], following: _Unit) -> int:
+    """How many of the last units lead to what follows; never all of them.
+
+    Headings do, lines that end in a colon, and before items what ends no sentence.
+    """
+    size, items = 0, ITEM.match(text, following.start, following.end) is not None
     for count, unit in enumerate(reversed(units)):
         size += unit.end - unit.start
-        if size > _MOST_LEAD or not (unit.heading or text[unit.end - 1] == ":") or unit.table is not None:
+        own = text[unit.start : unit.end]
+        leads = unit.heading or own[-1] == ":" or (items and not (ITEM.match(own) or ends_as_sentence(own)))
+        if size > _MOST_LEAD or not leads or unit.table is not None:
             return count
     return 0
 

@@ -23,6 +23,7 @@ from crag.ingest.sections import ComposedPage
 from crag.ingest.table_units import Carried
 from crag.ingest.tables import LaidTable, Piece, find_tables
 from crag.ingest.words import PageWords
+from crag.text.sentences import ITEM
 
 _SCANNED_SHARE, _SCANNED_CHARS = 0.4, 40
 _PICTURED_SHARE, _PICTURED_CHARS = 0.9, 250  # a scan with a stamp over it
@@ -35,7 +36,6 @@ _REPEATS = 3
 _FORM_TOP = 0.5  # of the first page's height, in which a form begins that says what the document is about
 _TOP = 0.3  # of a page's height, in which a header stands
 _DIGITS = re.compile(r"\d+|\b[ivxlc]+\b")
-_BULLET = re.compile(r"^(?:[•‣◦▪●○·*–—-]|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)])(?:\s|$)")
 _NUMBERED = re.compile(
     r"^(?:(?:item|part|note|section|chapter|article|appendix)\s+\w+|\d++\.(?>(?:\d++\.?+)*))\s", re.IGNORECASE
 )
@@ -408,7 +408,7 @@ def _new_paragraph(previous: Row, row: Row, block: Box, wide: float) -> bool:
     gap = row.box.top - previous.box.bottom
     if gap > max(wide, _PARAGRAPH_GAP * height) or gap < -_PARAGRAPH_OVERLAP * height:
         return True
-    if abs(row.height - previous.height) > _OTHER_SIZE * height or _BULLET.match(row.text):
+    if abs(row.height - previous.height) > _OTHER_SIZE * height or ITEM.match(row.text):
         return True
     if len(row.segments) > 1 or len(previous.segments) > 1:
         return True

@@ -222,7 +222,7 @@ class _Walk:
                 self._held.append("\v")
             else:
                 if tag == "li" and self._lists:
-                    self._mark = self._lists[-1].next(element) if self._lists[-1] else ""
+                    self._mark = self._lists[-1].next(element) if self._lists[-1] else "• "
                 self._hold(element.text)
         yield from self._flush()
 

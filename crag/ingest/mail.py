@@ -21,6 +21,7 @@ from crag.core.ingesting import Attachment
 from crag.ingest.files import FileError, foreign_kind, is_compound, media_of, safe_name, translate_errors
 from crag.ingest.html import parse_page, walk_page
 from crag.ingest.sections import Block, ComposedPage, fill_pages, messages, squeeze
+from crag.ingest.wrapped import unwrap
 from crag.text.encodings import decode_text
 
 _POLICY = policy.default.clone(refold_source="none")
@@ -208,7 +209,7 @@ def _plain_pieces(text: str, part: EmailMessage) -> Iterator[_Piece]:
         text = re.sub(r"(?<!^--) \n(?![>\n])", " ", text, flags=re.MULTILINE)
     for quoted, lines in groupby(text.split("\n"), key=lambda line: line.startswith((">", " >"))):
         held = "\n".join(_QUOTED.sub("", line, count=1) if quoted else line for line in lines)
-        for paragraph in re.split(r"\n[ \t]*\n", held):
+        for paragraph in re.split(r"\n[ \t]*\n", unwrap(held)):
             if paragraph.strip():
                 yield _Piece(Block(text=paragraph.strip("\n")), quoted)
 

@@ -10,7 +10,6 @@ from crag.ingest.html import write_number
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _KINDS = {"lowerLetter": "a", "upperLetter": "A", "lowerRoman": "i", "upperRoman": "I"}
-_SILENT = ("bullet", "none")
 _PLACE = re.compile(r"%([1-9])")
 
 
@@ -42,7 +41,7 @@ class Numbering:
             }
 
     def next(self, list_id: str, level: str) -> str:
-        """What stands before the next paragraph of a list; "" for a bullet. Lists of one definition go on."""
+        """What stands before the next paragraph of a list; "" for nothing. Lists of one definition go on."""
         of = self._lists.get(list_id, "")
         levels, level = self._levels.get(of, {}), level or "0"
         if level not in levels:
@@ -52,8 +51,8 @@ class Numbering:
         counts[depth] = counts.get(depth, levels[level].start - 1) + 1 if restart is None else restart
         for deeper in [each for each in counts if each > depth]:
             del counts[deeper]
-        if levels[level].kind in _SILENT:
-            return ""
+        if levels[level].kind in ("bullet", "none"):
+            return "•" if levels[level].kind == "bullet" else ""
 
         def number(place: re.Match[str]) -> str:
             at = int(place[1]) - 1

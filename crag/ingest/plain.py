@@ -9,6 +9,7 @@ from typing import Any
 
 from crag.ingest.html import read_html_blocks
 from crag.ingest.sections import Block, ComposedPage, fill_pages, messages
+from crag.ingest.wrapped import unwrap
 from crag.text.encodings import guess_text
 
 _BREAK = re.compile(r"\n[ \t]*\n")
@@ -19,7 +20,7 @@ _FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOT
 def read_text(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
     """Plain text in parts of a few thousand characters. Raises FileError for more parts than pages are read."""
     text, doubt = _decode(data)
-    blocks = (Block(text=paragraph.strip("\n")) for paragraph in _BREAK.split(text))
+    blocks = (Block(text=paragraph.strip("\n")) for paragraph in _BREAK.split(unwrap(text)))
     yield from messages(fill_pages(blocks), job, "", {"encoding": doubt})
 
 
@@ -46,12 +47,12 @@ def render_markdown(text: str) -> tuple[dict[str, str], str, int]:
         if colon and name.strip():
             front.setdefault(name.strip().lower(), value.strip().strip("\"'"))
     text, comments = _COMMENT.subn("", text[found.end() :] if found else text)
-    return front, _parser().render(text), comments
+    return front, _parser().render(unwrap(text)), comments
 
 
 @cache
 def _parser() -> Any:
-    """CommonMark with tables. Lines stay lines: notes and addresses are written so."""
+    """CommonMark with tables. Lines that are not wrapped stay lines: notes and addresses are written so."""
     from markdown_it import MarkdownIt
 
     return MarkdownIt("commonmark", {"breaks": True}).enable("table")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crag.analysis.evaluate import Evaluation
 from crag.analysis.intervals import LEVEL
-from crag.analysis.metrics.results import STEP_SECONDS, Difference
+from crag.analysis.metrics.results import Difference
 from crag.analysis.stages.funnel import STEPS, Followed, Funnel, LeftOut, Step
 from crag.core.model_ids import name_in_sentence
 from crag.messages.explanations import change_sentence, miss_sentence
@@ -19,8 +19,12 @@ UNSCORED = "The answer can't be scored: each accepted answer is an explanation, 
 
 TITLES = {
     "right": "Right answer or page",
+    "first_recall": "Recall, first retrieval",
+    "first_reciprocal_rank": "MRR, first retrieval",
     "first_holds": "First retrieval holds the answer",
     "first_right": "First action right",
+    "acted_recall": "Recall",
+    "acted_reciprocal_rank": "MRR",
     "acted_holds": "Retrieval holds the answer",
     "acted_right": "Action right",
     "abstention_right": "Rightly answered or not found",
@@ -29,11 +33,8 @@ TITLES = {
     "evidence_page": "Evidence from an expected page",
     "evidence_source": "Evidence from an expected source",
     "answer_holds": "Answer says it",
-    "answer_exact": "Answer is an exact match",
     "answer_f1": "Answer F1",
     "faithfulness": "Faithfulness",
-    "attributed": "Sources found afterwards",
-    "unsupported": "Sentences without support",
     "evidence_words": "Words of evidence",
     "rewrite_helped": "Rewriting helped",
     "library_rewrites": "Rewrites for the library",
@@ -50,6 +51,8 @@ TITLES = {
 """Every measure that is averaged over questions, by its column."""
 NOTES = {
     "right": "The answer says an accepted answer, or is from an expected page; what has no answer is refused.",
+    "acted_recall": "The share of expected pages found; of expected files, where no page is labelled.",
+    "acted_reciprocal_rank": "1 / rank of the first chunk from an expected page, or file where no page is labelled.",
     "acted_holds": "A chunk is from an expected page, or its text holds an accepted answer.",
     "acted_right": "CORRECT where the retrieval holds the answer, else INCORRECT. AMBIGUOUS counts half.",
     "first_right": "The same for the first retrieval. AMBIGUOUS counts half.",
@@ -59,11 +62,8 @@ NOTES = {
     "evidence_page": "A kept strip is from an expected page.",
     "evidence_source": "A kept strip is from an expected source, web pages included.",
     "answer_holds": "The answer says an accepted answer, maybe among other things.",
-    "answer_exact": "The answer has the same words in the same order, and no others.",
     "answer_f1": "Words shared with the closest accepted answer, as SQuAD counts them.",
     "faithfulness": "The share of the answer's sentences that their citations support.",
-    "attributed": "The share of sentences that cited nothing and got a source afterwards.",
-    "unsupported": "The share of sentences that cite nothing and that no shown text supports.",
     "evidence_words": "How much text is kept for the answer.",
     "rewrite_helped": "Found after rewriting, where the first retrieval missed it.",
     "rewrites": "Per question, for the library and for the web.",
@@ -78,26 +78,10 @@ NOTES = {
 }
 """What the title of a measure does not say."""
 
-_RANKED = {
-    "precision": ("Precision", "The share of chunks from expected {}s."),
-    "recall": ("Recall", "The share of expected {}s found."),
-    "reciprocal_rank": ("MRR", "1 / rank of the first chunk from an expected {}."),
-}
-for _by, _what in (("source", "file"), ("page", "page")):
-    for _share, (_title, _note) in _RANKED.items():
-        TITLES[f"first_{_by}_{_share}"] = f"{_title} by {_by}, first retrieval"
-        TITLES[f"acted_{_by}_{_share}"] = f"{_title} by {_by}"
-        NOTES[f"acted_{_by}_{_share}"] = f"{_note.format(_what)} Of the last retrieval, on which the action rests."
-
-
-def title_of(measure: str) -> str:
-    """A measure's title; a step's time is named by the step."""
-    return f"Seconds: {STEP_SECONDS[measure]}" if measure in STEP_SECONDS else TITLES.get(measure, measure)
-
 
 def difference_sentence(found: Difference, *, rough: bool = True) -> str:
     """How two results differ in a measure; with `rough`, that its interval is rough where it is."""
-    title, (first, second) = title_of(found.measure), found.names
+    title, (first, second) = TITLES[found.measure], found.names
     if found.value is None:
         return f"{title}: unknown, because no question has this measure in both results."
     if found.low is None or found.high is None:
@@ -182,15 +166,6 @@ def left_out_sentence(funnel: Funnel) -> str:
     """Which questions are not followed; empty where all are."""
     parts = [f"{number:,} {_LEFT_OUT[reason]}" for reason, number in funnel.left_out.items()]
     return f"Left out: {join_names(parts)}." if parts else ""
-
-
-def beside_sentence(funnel: Funnel) -> str:
-    """What is to be known of those that pass; empty where there is nothing."""
-    numbers = {
-        "Passed, with an accepted answer from another place": funnel.elsewhere,
-        "Passed, with the expected place and without an accepted answer": funnel.wrong,
-    }
-    return " ".join(f"{said}: {number:,}." for said, number in numbers.items() if number)
 
 
 def loss_sentence(loss: Followed) -> str:

@@ -21,24 +21,13 @@ from crag.text.formats import count, join_names
 _UNKNOWN = {
     Missing.NO_ROUND: "The decision is unknown: this run ended before it retrieved anything.",
     Missing.OTHER_RETRIEVAL: "Other chunks may be retrieved: the document confidence or the time decay changes.",
-    Missing.NOT_RETRIEVED: "The scores of chunks after the first {k} are unknown: this run did not retrieve them.",
-    Missing.OTHER_LENGTH: "The chunks' scores are unknown: this run graded another length of text.",
-    Missing.NO_GRADES: "The score of each chunk is unknown: this run did not grade them one by one.",
-    Missing.NO_JOINT: "The score of all chunks together is unknown: this run graded them one by one.",
-    Missing.OTHER_JOINT: "The score of the best {k} chunks together is unknown: this run graded all of them together.",
-    Missing.NO_SET: "The score of the chunks as a set is unknown: this run ended before it was worked out.",
-    Missing.OTHER_SET: "The score of the chunks as a set is unknown: other chunks than in this run would be in it.",
-    Missing.NO_LOOP: "The result of the corrective loop is unknown: this run did not search the library again.",
-    Missing.OTHER_LOOP: (
-        "The result of the corrective loop is unknown: its query would come from other chunks or have another length."
-    ),
-    Missing.NO_CHUNKS: "The texts of chunks after the first {k} are unknown: this run did not retrieve them.",
-    Missing.NOT_SCORED: "The strips of your documents to keep are unknown: this run did not score them.",
-    Missing.NOT_JUDGED: "The strips of your documents to keep are unknown: no language model read them in this run.",
-    Missing.NOT_SEARCHED: "The web results are unknown: this run did not search the web.",
-    Missing.OTHER_SEARCH: "The web results are unknown: the query or the number of results would differ.",
-    Missing.PAGES_NOT_SCORED: "The strips of web pages to keep are unknown: this run did not score them that way.",
-    Missing.PAGES_NOT_JUDGED: "The strips of web pages to keep are unknown: no language model read them in this run.",
+    Missing.NOT_RETRIEVED: "Chunks after the first {k} are unknown: this run did not retrieve them.",
+    Missing.NO_GRADES: "The scores are unknown: this run graded other texts, or not in this way.",
+    Missing.NO_SET: "The score of the chunks as a set is unknown: this run did not work it out for these chunks.",
+    Missing.NO_LOOP: "Where the corrective loop leads is unknown: this run did not search again with this query.",
+    Missing.NOT_SCORED: "The strips of your documents to keep are unknown: this run did not score them in this way.",
+    Missing.NOT_SEARCHED: "The web results are unknown: this run did not search the web, or not in this way.",
+    Missing.PAGES_NOT_SCORED: "The strips of web pages to keep are unknown: this run did not score them in this way.",
 }
 
 
@@ -76,13 +65,10 @@ def warning_sentence(warning: Alike | Crowding) -> str:
             "The scores barely separate these questions: "
             f"{warning.action} for every question is worth {warning.worth:.2f}."
         )
-    said = (
+    return (
         f"{pair_text(warning.pair)} sends {warning.share:.0%} of the questions to AMBIGUOUS, more than {CROWDED:.0%}. "
         "The web decides most of what the evaluator could settle."
     )
-    if warning.instead:
-        said += f" {pair_text(warning.instead)} stays below that and is worth {warning.instead_worth:.2f} per question."
-    return said
 
 
 def refusal_sentence(refusal: Refusal) -> str:

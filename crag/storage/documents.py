@@ -244,13 +244,6 @@ class Documents:
             raise NotFoundError(f"There is no chunk {id} in this library.")
         return store.chunk_of(row)
 
-    def vectors(self, chunks: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """The vectors of chunks by their ids, each of shape (dimension,); ids of no chunk are left out."""
-        asked = select(stored_chunks.c.id, vectors.c.vector).join(vectors, vectors.c.chunk == stored_chunks.c.number)
-        with self._database.read() as connection:
-            found = store.select_in(connection, asked, stored_chunks.c.id, chunks)
-            return {id: np.frombuffer(vector, "<f4") for id, vector in found}
-
     def delete(self, id: str) -> None:
         """Remove a document and its file, chunks, vectors, index entries and labels, all or nothing.
 

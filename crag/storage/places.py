@@ -5,19 +5,17 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sqlite3
 import threading
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
-from sqlalchemy import func, select, table, text, union_all
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import text
 
 from crag.core.errors import InputError, StorageError
 from crag.storage.postgres import PostgresSchema, Server, schema_of
-from crag.storage.sqlite import SqliteFile, connect, translate_errors
-from crag.storage.tables import LIBRARY, documents
+from crag.storage.sqlite import SqliteFile, translate_errors
+from crag.storage.tables import LIBRARY
 from crag.storage.values import KeyValueStore
 
 WORKSPACE_NAME = re.compile(r"[a-z0-9-]{1,64}")
@@ -26,7 +24,6 @@ _SIZES = (
     " FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind = 'r' WHERE {}"
     " GROUP BY n.nspname"
 )
-_HOLDING = "SELECT schemaname FROM pg_tables WHERE tablename = 'documents' AND schemaname ~ '^[wh]_'"
 
 
 class DataFolder:
@@ -58,17 +55,6 @@ class DataFolder:
     def size(self, workspace: str) -> int:
         """The bytes of one library; 0 where it does not exist."""
         return _bytes_of(self.folder(workspace))
-
-    def documents(self) -> int:
-        """How many documents all libraries hold; those of one that can't be read are left out."""
-        found, asked = 0, select(func.count()).select_from(documents)
-        for name in self.names():
-            with (
-                suppress(sqlite3.Error, SQLAlchemyError, OSError),
-                closing(connect(self.folder(name) / "library.db", "ro")) as connection,
-            ):
-                found += connection.scalar(asked) or 0
-        return found
 
     def remove(self, workspace: str) -> None:
         """Remove a library with all that it holds."""
@@ -114,13 +100,6 @@ class ServerLibraries:
             if found is not None:
                 connection.exec_driver_sql(f'DROP SCHEMA "{store.schema}" CASCADE')
 
-    def documents(self) -> int:
-        """How many documents all libraries hold."""
-        with self._server.translated(), self._server.readers.connect() as connection:
-            schemas = connection.scalars(text(_HOLDING)).all()
-            asked = [select(func.count()).select_from(table("documents", schema=schema)) for schema in schemas]
-            return sum(connection.scalars(union_all(*asked))) if asked else 0
-
     def _measure(self, which: str, **names: str) -> dict[str, int]:
         with self._server.translated(), self._server.readers.connect() as connection:
             return dict(map(tuple, connection.execute(text(_SIZES.format(which)), names)))
@@ -159,7 +138,7 @@ _SHARE = 50
 
 
 class StorageUse:
-    """Counts the bytes of each library of a root, and their documents, at intervals. Thread-safe."""
+    """Counts the bytes of each library of a root at intervals. Thread-safe."""
 
     def __init__(self, root: Libraries) -> None:
         self._root = root
@@ -169,7 +148,6 @@ class StorageUse:
         """When each library was counted, on the clock of `time.monotonic`."""
         self._next = 0.0
         """When all are counted again."""
-        self._counting, self._documents, self._documents_next = threading.Lock(), 0, 0.0
 
     def total(self, workspace: str = "", *, fresh: bool = False, fresh_total: bool = False) -> tuple[int, int]:
         """The bytes of all libraries together, and how many there are. Raises StorageError.
@@ -188,15 +166,6 @@ class StorageUse:
                     self._each[key] = own
             return sum(self._each.values()), len(self._each)
 
-    def documents(self) -> int:
-        """How many documents all libraries hold together, as counted at times. Raises StorageError."""
-        with self._counting:
-            start = time.monotonic()
-            if start >= self._documents_next:
-                self._documents = self._root.documents()
-                self._documents_next = _next_count(start)
-            return self._documents
-
     def _count_all(self) -> None:
         start = time.monotonic()
         try:
@@ -205,10 +174,5 @@ class StorageUse:
             if not self._next:
                 raise
         self._counted = dict.fromkeys(self._each, time.monotonic())
-        self._next = _next_count(start)
-
-
-def _next_count(start: float) -> float:
-    """When all may be counted again that were counted from `start` to now."""
-    done = time.monotonic()
-    return done + max(_INTERVAL, _SHARE * (done - start))
+        done = time.monotonic()
+        self._next = done + max(_INTERVAL, _SHARE * (done - start))

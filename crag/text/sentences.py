@@ -87,6 +87,8 @@ _MONTH_AND_YEAR = re.compile(r"\s[^\W\d_]{3,12}\s(?:1\d|20)\d\d\b")
 _INITIALS = re.compile(r"(?:[A-Z]\.){2}")
 _MARKER = re.compile(r"^[\s•‣◦▪●○·*–—-]*\(?(?:\d{1,3}(?:\.\d{1,3}){0,4}|[A-Za-z]|[ivxlcIVXLC]{1,5})$")
 _BULLET = re.compile(r"\s*(?:[•‣◦▪●○·*–—-]\s|\(?\w{1,3}[.)]\s|#+\s|\|)")
+ITEM = re.compile(r"(?:[•●▪◦‣○·*–—-]|\(?(?:\d{1,2}|[a-z]|[ivx]{2,4})[.)])(?=\s|$)")
+"""What stands before an item of a list: a bullet, "1.", "(a)" or "iv)"."""
 _ENDED = re.compile(rf"[{STOPS}][\"'”’»)\]」』）]*\s*$")
 _LAST_WORD = re.compile(r"(?:^|\s)[(\[\"“]?([A-Za-z]+)\.?$|(,)$")
 _COUNTED = re.compile(r"[^\s(]\s*\(\w{1,5}\)\s")

@@ -4,8 +4,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag.analysis import tour
+from crag.core.trace import Trace
 from tests.support.app_text import pick, said, visit
+from tests.support.tab_states import state_in
 from ui.app.program import program
+from ui.components.downloads import OffersState
 
 
 @pytest.fixture
@@ -20,6 +23,13 @@ def test_each_story_plays_and_ends(demo: AppTest) -> None:
         assert demo.query_params["story"] == story and said(demo).count('<section class="scene') == slides
         assert "slideshow" not in said(pick(demo, "present:close"))
     assert program().engine.library().size == (0, 0) and program().engine.library().runs.ids() == []
+
+
+def test_a_story_is_saved_as_a_page_that_replays(demo: AppTest) -> None:
+    saved = state_in(demo, OffersState).by_key
+    assert set(saved) == {f"demo-save-{story}" for story in ("correct", "ambiguous", "incorrect")}
+    page, run = str(saved["demo-save-ambiguous"].make()), Trace.from_events(tour.load_story("ambiguous"))
+    assert run.meant in page and "cx replay toolbar" in page and " src=" not in page
 
 
 def test_both_sides_of_each_situation_are_shown(demo: AppTest) -> None:

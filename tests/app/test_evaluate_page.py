@@ -145,7 +145,7 @@ def test_two_strategies_end_in_a_table_rows_files_and_a_comparison(with_sample, 
     over(run(page, "balanced", "plain-rag"))
     assert "Done: two.jsonl, 4 questions" in said(page)
     table = said(view(page, "results"))
-    assert "Recall by page" in table and "nan" not in table.lower().replace("finance", "")
+    assert "Recall" in table and "nan" not in table.lower().replace("finance", "")
     [actions] = [each.value for each in page.table if "Action right" in list(each.value.get("Measure", []))]
     right = actions.set_index("Measure").loc["Action right"]
     assert right.iloc[-1] == "–", "plain RAG has no action to be right"

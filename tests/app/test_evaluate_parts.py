@@ -5,7 +5,7 @@ from dataclasses import replace
 from pydantic import SecretStr
 
 from crag.analysis.evaluate import Evaluation, Progress
-from crag.analysis.metrics.metrics import Ranked, ResultRow
+from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import compare_results, summed_up
 from crag.core.config import AppConfig, Keys
 from crag.core.settings import Settings, StoredSettings
@@ -133,7 +133,7 @@ def test_names_of_strategies_build_nothing():
 def test_a_measure_that_no_strategy_knows_is_named_below_the_table_instead():
     known, other = column([row(1, answer_holds=True)]), column([row(1)], name="Other")
     said, missing = cells(table.measures([known, other])), table.unmeasured([known, other])
-    assert said["Answer says it"].startswith("**1.00**") and "Recall by page" in missing
+    assert said["Answer says it"].startswith("**1.00**") and "Recall" in missing
     assert not set(missing) & set(said) and "**Retrieval**" not in said and "Answer says it" not in missing
     assert "Answer says it" in table.unmeasured([other])
 
@@ -158,19 +158,15 @@ def test_an_unknown_price_is_no_cost_of_zero():
 # ---- two results ---------------------------------------------------------------------------------------------------
 
 
-def ranked(recall):
-    return Ranked(considered=1, precision=recall, recall=recall, rank=1 if recall else None, reciprocal_rank=recall)
-
-
 def test_differences_are_shown_in_numbers_and_said_in_sentences():
-    first = [row(n, answer_holds=False, seconds=1.0, acted_by_page=ranked(1.0)) for n in range(25)]
-    second = [row(n, answer_holds=True, seconds=2.0, acted_by_page=ranked(1.0)) for n in range(25)]
+    first = [row(n, answer_holds=False, seconds=1.0, acted_recall=1.0) for n in range(25)]
+    second = [row(n, answer_holds=True, seconds=2.0, acted_recall=1.0) for n in range(25)]
     found = compare_results(first, second, names=("A", NASTY))
     rows = {each["Measure"]: each for each in numbers(found, ("A", NASTY))}
-    assert rows["Answer says it"]["Difference"] == "**+1.00**" and rows["Recall by page"]["Difference"] == "0.00"
-    assert "Seconds" not in rows and not [head for head in rows["Recall by page"] if head.startswith("<img")]
+    assert rows["Answer says it"]["Difference"] == "**+1.00**" and rows["Recall"]["Difference"] == "0.00"
+    assert "Seconds" not in rows and not [head for head in rows["Recall"] if head.startswith("<img")]
     said = sentences(found, ("A", NASTY)).replace("*", "").replace("\\", "")
-    assert "2 of 11 measures differ" in said and "1 higher with" in said
+    assert "2 of 9 measures differ" in said and "1 higher with" in said
 
 
 def test_the_questions_that_changed_are_told_with_what_changed():

@@ -48,7 +48,7 @@ def test_every_run_of_a_stored_library_opens_in_ask(with_stored_library, app):
 
 
 @pytest.mark.parametrize(
-    ("page", "words"), [("tune", "More sliders"), ("evaluate", "Precision by page"), ("documents", "report.pdf")]
+    ("page", "words"), [("tune", "More sliders"), ("evaluate", "Action right"), ("documents", "report.pdf")]
 )
 def test_the_other_pages_show_what_a_stored_library_holds(with_stored_library, app, page, words):
     app.run()

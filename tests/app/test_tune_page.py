@@ -305,7 +305,7 @@ def test_labels_recommend_a_pair_which_one_click_puts_on_the_sliders(silent, tab
     page = tab(*labelled())
     words = said(page)
     assert "Recommended pair" in words and "40 runs known from question sets" in words
-    assert len(page.get("plotly_chart")) == 4 and "area under it 1.00" in words
+    assert len(page.get("plotly_chart")) == 3 and "average precision 1.00" in words
     before = lines(page)
     page.button(key="tune-recommended").click().run()
     low, high = lines(page)
@@ -318,11 +318,11 @@ def test_labels_recommend_a_pair_which_one_click_puts_on_the_sliders(silent, tab
 
 def test_what_is_folded_is_not_drawn_before_it_is_opened(silent, tab):
     page = tab(*labelled(), folded=True)
-    assert "How far the scores can be trusted" in said(page) and "area under it" not in said(page)
+    assert "How far the scores can be trusted" in said(page) and "average precision" not in said(page)
     assert len(page.get("plotly_chart")) == 1 and not page.get("link_button")
     page.session_state["tune-curves"] = page.session_state["tune-export"] = True
     page.run()
-    assert len(page.get("plotly_chart")) == 4 and len(page.get("link_button")) == 4 and not page.exception
+    assert len(page.get("plotly_chart")) == 3 and len(page.get("link_button")) == 4 and not page.exception
 
 
 def test_sliders_and_weights_hold_while_their_folds_are_closed(silent, tab):

@@ -10,17 +10,14 @@ from benchmarks import faithbench
 from benchmarks.financebench_report import strategy_figures
 from benchmarks.model_lookups import outcome_of
 from benchmarks.table_cells import Cell, told
-from crag.analysis.metrics.metrics import Ranked, ResultRow, rank_expected
+from crag.analysis.metrics.metrics import ResultRow
 from crag.core.types import Action, Chunk, LineBox, Rect
 from crag.testing.fakes import chunk_of
 
 
-def ranking(rank: int | None) -> Ranked | None:
-    return rank_expected(["page" if place == rank else "other" for place in range(1, 11)], ["page"])
-
-
 def row(id: str = "1", *, rank: int | None = 1, strategy: str = "balanced", **values: object) -> ResultRow:
-    found = {"first_by_page": ranking(1), "acted_by_page": ranking(rank), "acted_holds": rank is not None, **values}
+    rank_of = {"first_reciprocal_rank": 1.0, "acted_reciprocal_rank": 1 / rank if rank else 0.0}
+    found = {**rank_of, "acted_holds": rank is not None, **values}
     return ResultRow(question_id=id, question="?", strategy=strategy, **found)  # type: ignore[arg-type]
 
 
@@ -29,7 +26,7 @@ def test_a_strategy_s_figures() -> None:
         row("1", rank=1, action=Action.CORRECT, seconds=1.0, evidence_page=True),
         row("2", rank=7, action=Action.AMBIGUOUS, seconds=3.0, evidence_page=False),
         row("3", rank=None, action=Action.INCORRECT, seconds=2.0),
-        row("4", acted_by_page=None, action=Action.CORRECT, seconds=9.0),
+        row("4", acted_reciprocal_rank=None, action=Action.CORRECT, seconds=9.0),
     ]
     found = strategy_figures(rows)
     assert (found["first_page_hit_5"]["value"], found["first_page_hit"]["value"]) == (1.0, 1.0)

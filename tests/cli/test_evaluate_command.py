@@ -73,7 +73,7 @@ def test_strategies_stand_side_by_side_with_what_is_known(place: Path, questions
     assert {TITLES[name] for name in MAIN} <= set(table)
     assert table["Questions"] == ["2", "2", "2"]
     assert table[TITLES["acted_right"]][1] == "–", "plain RAG decides nothing"
-    assert table[TITLES["first_source_recall"]][0] == "1.00"
+    assert table[TITLES["first_recall"]][0] == "1.00"
     assert table["Cost of all calls"][0] == "$0"
     assert "set.csv: 2 questions, 0 rows left out; read as CSV (id from 'id'" in ran.err
     assert "balanced: 2 questions" in ran.err and "joint: 2 questions" in ran.err
@@ -104,7 +104,7 @@ def test_rows_go_to_files_without_live_formulas(place: Path, tmp_path: Path) -> 
     assert f"1 rows written to {out}" in ran.err
     (row,) = csv.DictReader(io.StringIO(out.read_text(encoding="utf-8-sig")))
     assert (row["question_id"], row["question"], row["strategy"]) == ("'+cmd", f"'{asked}", "plain-rag")
-    assert row["action"] == "" and row["seconds_retrieve"]
+    assert row["action"] == "" and row["seconds"]
     (record,) = json.loads(listed.read_text(encoding="utf-8"))
     assert (record["question_id"], record["question"], record["action"]) == ("+cmd", asked, None)
 

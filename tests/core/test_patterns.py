@@ -20,6 +20,7 @@ from crag.generation.lists import head_lines, list_end
 from crag.generation.subjects import names_of, subjects_of
 from crag.index.lexical import stems
 from crag.ingest.files import safe_name
+from crag.ingest.wrapped import unwrap
 from crag.providers.endpoint import read
 from crag.providers.speech import Speech
 from crag.retrieval.rewriting import _validate_query
@@ -83,6 +84,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "follows on": follows_on,
     "stems": stems,
     "markup": plain_markup,
+    "unwrapped": unwrap,
     "escaped": escape_markdown,
 }
 UNITS = [

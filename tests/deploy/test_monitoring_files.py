@@ -23,7 +23,7 @@ FOLDER = ROOT / "deploy" / "prometheus"
 DASHBOARD: dict[str, Any] = json.loads((ROOT / "deploy" / "grafana" / "dashboard.json").read_text(encoding="utf-8"))
 TOKEN = "a scraper's token of the tests"
 GAUGES = (
-    *("ready", "runs_running", "runs_waiting", "files_reading", "files_waiting", "libraries", "documents"),
+    *("ready", "runs_running", "runs_waiting", "files_reading", "files_waiting", "libraries"),
     *("library_bytes", "disk_free_bytes", "sessions", "sessions_limit", "upload_bytes"),
 )
 

@@ -58,17 +58,18 @@ def test_a_chunk_of_chinese_is_short_enough_for_the_embedding_model_to_read_whol
     assert max(len(each.text) for each in long) > 500
 
 
-def test_what_leads_to_a_list_is_kept_with_it() -> None:
+@pytest.mark.parametrize("lead", ["The skipper must hold:", "The skipper must hold"])
+def test_what_leads_to_a_list_is_kept_with_it(lead: str) -> None:
     before = " ".join(f"Boat {n} lies in harbour {n} today." for n in range(8))
     items = "\n".join(f"• A licence for boats of kind number {n}" for n in range(5))
-    text = f"{before}\nLicences\nThe skipper must hold:\n{items}"
+    text = f"{before}\nLicences\n{lead}\n{items}"
     heading = text.index("Licences")
     sizes = Sizes(text=len(before) + 40, table=200, least=600)
     first, second, *_ = chunk_document(
         _document(_page(text, headings=((heading, "Licences"),))), ID, "h.pdf", sizes=sizes
     )
     assert first.text == before
-    assert second.text.startswith("Licences\nThe skipper must hold:\n• A licence for boats of kind number 0")
+    assert second.text.startswith(f"Licences\n{lead}\n• A licence for boats of kind number 0")
     # Nothing but what leads on is no chunk without an end.
     leads = "\n".join(f"Part {n} of the rules of harbours and their boats:" for n in range(30))
     assert len(chunk_document(_document(_page(leads)), ID, "h.pdf", sizes=SIZES)) > 3

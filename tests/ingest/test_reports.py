@@ -115,7 +115,7 @@ def test_lists_are_numbered_as_they_are_shown() -> None:
         "<ol start=4 type=I><li>Four</li></ol><ol reversed><li>B</li><li>A</li></ol><ul><li>Dot</li></ul>"
     )
     assert text_of(found).split("\n\n") == [
-        *("1. One", "a. sub", "b. sub two", "5. Five", "6. Six", "IV. Four", "2. B", "1. A", "Dot")
+        *("1. One", "a. sub", "b. sub two", "5. Five", "6. Six", "IV. Four", "2. B", "1. A", "• Dot")
     ]
     assert text_of(page("3. Wait\n4. Close\n\n   Slowly.\n", "a.md")).split("\n\n") == [
         "3. Wait",
@@ -127,7 +127,7 @@ def test_lists_are_numbered_as_they_are_shown() -> None:
 def test_numbers_are_those_that_word_sets() -> None:
     parsed = report("numbered.docx")
     assert text_of(parsed).split("\n\n") == [
-        *("1. Scope", "1.1 Windows", "(a) outside", "Between.", "1.2 Floors", "Dot", "2. Term", "1. Again")
+        *("1. Scope", "1.1 Windows", "(a) outside", "Between.", "1.2 Floors", "• Dot", "2. Term", "1. Again")
     ]
     assert parsed.pages[0].headings == ((0, "1. Scope"),)
 

@@ -7,7 +7,7 @@ import pytest
 from crag.analysis.evaluate import Parts
 from crag.analysis.metrics.results import MEASURES, Difference
 from crag.core.settings import Settings, StoredSettings
-from crag.messages.evaluations import NOTES, TITLES, difference_sentence, parts_sentence, title_of
+from crag.messages.evaluations import NOTES, TITLES, difference_sentence, parts_sentence
 from tests.support.made import evaluated
 
 FOUND = Difference(
@@ -27,7 +27,6 @@ FOUND = Difference(
 def test_every_measure_has_a_title_of_its_own() -> None:
     assert set(TITLES) == set(MEASURES) and len(set(TITLES.values())) == len(TITLES)
     assert set(NOTES) <= set(TITLES) and all(note.endswith(".") for note in NOTES.values())
-    assert title_of("seconds_search") == "Seconds: search"
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,3 @@ def test_a_warning_says_what_the_pair_does() -> None:
         "0.70 / 0.20 sends 60% of the questions to AMBIGUOUS, more than 40%. "
         "The web decides most of what the evaluator could settle."
     )
-    assert warning_sentence(Crowding((0.7, 0.2), 0.6, (0.5, 0.4), 0.7)).endswith(
-        " 0.50 / 0.40 stays below that and is worth 0.70 per question."
-    )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from datetime import datetime
 from typing import get_args
 
@@ -11,7 +9,6 @@ import streamlit as st
 
 from crag.admin.audit import AuditedAct, Entry
 from crag.export.html.safe_text import visible
-from crag.text.spreadsheets import csv_export
 from ui.app import tables
 from ui.app.program import program
 from ui.app.session import Session
@@ -48,24 +45,13 @@ def show(session: Session) -> None:
         return
     tables.plain([_drawn(each, named) for each in found], "log", "The audit log", _COLUMNS)
 
-    def entries() -> list[Entry]:
+    def written() -> downloads.Table:
         session.require("administer")
-        return list(audit.entries(_WRITTEN, who=who, act=act, workspace=where))
+        entries = audit.entries(_WRITTEN, who=who, act=act, workspace=where)
+        return _FIELDS, ([getattr(each, name) for name in _FIELDS] for each in entries)
 
     with st.container(horizontal=True, gap="small"):
-        downloads.file("CSV", lambda: as_csv(entries()), "audit.csv", "text/csv", key="log-csv")
-        downloads.file("JSON lines", lambda: as_lines(entries()), "audit.jsonl", "application/jsonl", key="log-jsonl")
-
-
-def as_csv(entries: Sequence[Entry]) -> bytes:
-    """A table of entries in which nothing is a formula."""
-    return csv_export(_FIELDS, [[getattr(each, name) for name in _FIELDS] for each in entries])
-
-
-def as_lines(entries: Sequence[Entry]) -> str:
-    """An object a line."""
-    records = ({name: getattr(each, name) for name in _FIELDS} for each in entries)
-    return "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in records)
+        downloads.table("", written, "audit", key="log")
 
 
 def _drawn(entry: Entry, named: dict[str, str]) -> dict[str, object]:

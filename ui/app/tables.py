@@ -103,9 +103,14 @@ def open_run(
     chosen(rows, key, alt, columns, on_select=partial(_open, session, run_of, key), lines=lines)
 
 
+def show_run(session: Session, run: str) -> None:
+    """Show a run in Ask."""
+    session.select(run)
+    navigation.go("ask")
+
+
 def _open(session: Session, run_of: Callable[[int, str], str], key: str) -> None:
     cell = selected(key)
     if cell is not None and (run := run_of(*cell)):
-        session.select(run)
-        navigation.go("ask")
+        show_run(session, run)
         st.rerun()  # of the whole page, of which the table may be a part that runs alone

@@ -115,7 +115,7 @@ def parts_of(lanes: Sequence[Lane], labels: Mapping[str, str] | None, found: Dif
     drawn = []
     for each, marks in zip(lanes, found.marks, strict=True):
         view = View.of(each.trace)
-        view = replace(view, thumbs=labels, notes=_notes(marks, names), alone=marks.strips, missed=marks.missed)
+        view = replace(view, thumbs=labels, notes=_notes(marks, names), alone=marks.strips)
         notes = {number: _lacking(places, names) for number, places in marks.sources.items()}
         drawn.append(replace(_parts(each, view), alone=marks.sentences, notes=notes))
     return drawn

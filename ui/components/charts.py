@@ -1,4 +1,4 @@
-"""Figures: ROC, precision-recall and reliability of labelled scores, the worth of pairs of thresholds."""
+"""Figures: precision and recall, and reliability, of labelled scores; and what all charts share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from crag.analysis.metrics.calibration import Curves, Reliability
-from crag.analysis.thresholds.sweep import Sweep
+from crag.analysis.thresholds.sweep import Gains
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -63,13 +63,6 @@ def load_early() -> None:
         st.plotly_chart(go.Figure(), theme=None, key="chart-loader-empty", alt="")
 
 
-def roc(found: Curves, theme: str) -> Figure:
-    """True against false positives, with the diagonal of guessing."""
-    hover = "threshold %{customdata:.2f}<br>of relevant found %{y:.0%}<br>false alarms %{x:.0%}<extra></extra>"
-    curve = _line(found.false_positive, found.recall, theme, customdata=found.thresholds, hovertemplate=hover)
-    return _square([_diagonal(theme), curve], theme, "False alarms: others taken for relevant", "Relevant found")
-
-
 def precision_recall(found: Curves, theme: str) -> Figure:
     """Precision against recall, with the share that guessing would reach."""
     hover = "threshold %{customdata:.2f}<br>precision %{y:.0%}<br>recall %{x:.0%}<extra></extra>"
@@ -96,25 +89,29 @@ def reliability(found: Reliability, theme: str) -> Figure:
     return _square([_diagonal(theme), dots], theme, "Mean score of the bin", "Share that is relevant")
 
 
-def heat(found: Sweep, theme: str) -> Figure:
-    """Utility by lower (across) and upper threshold (up); pairs that are none stay empty."""
+def heat(worth: Gains, points: Sequence[tuple[float, float, str, str]], theme: str) -> Figure:
+    """Utility by lower (across) and upper threshold (up), which pairs that are none leave empty.
+
+    `points`: lower, upper, label and symbol of the pairs that are marked.
+    """
     import plotly.graph_objects as go  # takes half a second to load; only a chart needs it
 
-    colours = COLOURS[theme]
-    hover = "upper %{y:.2f}, lower %{x:.2f}<br>worth %{z:.2f} a question<extra></extra>"
-    scale = [[0, colours["ground"]], [0.5, colours["soft"]], [1, colours["accent"]]]
-    lowest = float(np.nanquantile(found.utility, 0.05))
+    colours, utility = COLOURS[theme], worth.utility()
     cells = go.Heatmap(
-        x=found.lowers,
-        y=found.uppers,
-        z=found.utility,
-        zmin=min(lowest, float(np.nanmax(found.utility)) - 1e-6),
-        colorscale=scale,
-        hovertemplate=hover,
+        x=worth.lowers,
+        y=worth.uppers,
+        z=utility,
+        zmin=min(float(np.nanquantile(utility, 0.05)), float(np.nanmax(utility)) - 1e-6),
+        colorscale=[[0, colours["ground"]], [0.5, colours["soft"]], [1, colours["accent"]]],
+        hovertemplate="upper %{y:.2f}, lower %{x:.2f}<br>worth %{z:.2f} a question<extra></extra>",
         hoverongaps=False,
-        colorbar={"thickness": 10, "outlinewidth": 0, "len": 1.0, "tickfont": {"color": colours["quiet"]}},
+        colorbar={"thickness": 10, "outlinewidth": 0, "tickfont": {"color": colours["quiet"]}},
     )
-    return _square([cells, _points(theme)], theme, "Lower threshold", "Upper threshold", height=400, right=0)
+    lowers, uppers, labels, symbols = zip(*points, strict=True)
+    marker = {"size": 11, "color": colours["ink"], "symbol": symbols}
+    look: dict[str, Any] = {"marker": marker, "textposition": "top center", "textfont": {"color": colours["ink"]}}
+    dots = _line(lowers, uppers, theme, mode="markers+text", text=labels, hoverinfo="skip", **look)
+    return _square([cells, dots], theme, "Lower threshold", "Upper threshold")
 
 
 def measured(traces: list[Any], names: Sequence[str], theme: str, across: Sequence[float]) -> Figure:
@@ -126,31 +123,6 @@ def measured(traces: list[Any], names: Sequence[str], theme: str, across: Sequen
     figure = framed(traces, theme, 60 + 34 * len(names), x, y)
     legend = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
     return figure.update_layout(showlegend=len(traces) > 1, legend=legend)
-
-
-def marked(figure: Figure, points: Sequence[tuple[float, float, str, str]], theme: str) -> None:
-    """Puts the figure's last trace at these (x, y, label, symbol), each label on a ground of its own."""
-    colours = COLOURS[theme]
-    figure.data[-1].update(
-        x=[x for x, _, _, _ in points],
-        y=[y for _, y, _, _ in points],
-        marker_symbol=[symbol for _, _, _, symbol in points],
-    )
-    figure.layout.annotations = [
-        {
-            "x": x,
-            "y": y,
-            "text": label,
-            "showarrow": False,
-            "xanchor": "right" if x > 0.6 else "left",
-            "xshift": -9 if x > 0.6 else 9,
-            "bgcolor": colours["ground"],
-            "borderpad": 2,
-            "opacity": 0.92,
-            "font": {"color": colours["ink"], "size": 12},
-        }
-        for x, y, label, _ in points
-    ]
 
 
 def _line(x: Any, y: Any, theme: str, **more: Any) -> Any:
@@ -168,18 +140,11 @@ def _diagonal(theme: str) -> Any:
     return _dotted([0, 1], [0, 1], theme)
 
 
-def _points(theme: str) -> Any:
-    """An empty trace that `marked` fills."""
-    colours = COLOURS[theme]
-    marker = {"size": 11, "color": colours["ink"], "line": {"color": colours["ground"], "width": 1.5}}
-    return _line([], [], theme, mode="markers", marker=marker, hoverinfo="skip", cliponaxis=False)
-
-
-def _square(traces: list[Any], theme: str, across: str, up: str, height: int = 300, right: int = 12) -> Figure:
+def _square(traces: list[Any], theme: str, across: str, up: str) -> Figure:
     """A figure over 0..1 by 0..1."""
     share: dict[str, Any] = {"range": [-0.02, 1.02], "zeroline": False, "dtick": 0.25, "tickformat": ".2~f"}
     x, y = (axis(theme, title={"text": title, "font": {"size": 12}}, **share) for title in (across, up))
-    return framed(traces, theme, height, x, y, right=right)
+    return framed(traces, theme, 300, x, y)
 
 
 def axis(theme: str, **look: Any) -> dict[str, Any]:

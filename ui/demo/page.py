@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import streamlit as st
 
@@ -10,7 +11,7 @@ from crag.analysis.tour import QUESTIONS, STRATEGIES, Break, is_misled, load_run
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.export.html import elements as h
-from crag.export.html import words
+from crag.export.html import pages, words
 from crag.export.html.answer import answer, state_chip
 from crag.export.html.elements import Html
 from crag.export.html.page_pictures import pictures
@@ -20,7 +21,9 @@ from crag.export.html.safe_text import markdown
 from crag.export.html.slides import DrawnSlide, draw_slides, show_slides
 from crag.messages.explanations import TITLES, says_text, situation_sentence
 from ui.app import navigation
+from ui.app.program import prices_in_use
 from ui.app.session import Session
+from ui.components import downloads
 from ui.components.drawing import apply_more, draw
 from ui.run import pageview, presentation
 
@@ -45,18 +48,31 @@ def show(session: Session) -> None:
     st.caption("Recorded over the sample, a public report. Each plays over the whole window: ← and → step, Esc ends.")
     places = iter([*st.columns(2, gap="medium"), *st.columns(2, gap="medium")])
     for each, (title, about) in _ABOUT.items():
+        run = stories[each.lower()]
         with next(places):
-            _card(each.lower(), title, stories[each.lower()].meant, about, picture_rail(stories[each.lower()]))
+            _card(session, each.lower(), title, run.meant, about, picture_rail(run), run)
     with next(places):
-        _card(_BREAK, _BROKEN, _HOW, "Plain RAG and CRAG are asked the same.", _scoreboard())
+        _card(session, _BREAK, _BROKEN, _HOW, "Plain RAG and CRAG are asked the same.", _scoreboard())
 
 
-def _card(story: str, title: str, said: str, about: str, picture: Html) -> None:
+def _card(
+    session: Session, story: str, title: str, said: str, about: str, picture: Html, run: Trace | None = None
+) -> None:
     with st.container(border=True, key=f"demo-{story}", height="stretch"):
         draw(picture)
         st.markdown(f"**{markdown(title)}**  \n{markdown(said)}")
         st.caption(markdown(about))
-        st.button("Play", key=f"demo-play-{story}", on_click=_play, args=(story,), help=f"Plays “{title}”.")
+        with st.container(horizontal=True, gap="small"):
+            st.button("Play", key=f"demo-play-{story}", on_click=_play, args=(story,), help=f"Plays “{title}”.")
+            if run:
+                name, make = pages.file_name(run, "html"), partial(_page, session, run)
+                downloads.file("Save as a page", make, name, "text/html", key=f"demo-save-{story}")
+
+
+def _page(session: Session, run: Trace) -> str:
+    """A story as a file that replays without a network, for who was not there."""
+    shown = pictures(session.library, run, pageview.image)
+    return pages.page(run, load_story(str(run.action).lower()), prices_in_use(), pictures=shown)
 
 
 def _play(story: str) -> None:

@@ -73,14 +73,16 @@ def _ask_button(session: Session, selected: Sequence[Held]) -> None:
     clicks.button(
         "Ask only this" if len(selected) == 1 else "Ask only these",
         "documents-ask",
-        _ask,
+        ask_only,
         session,
         [held.document.id for held in selected],
         type="primary",
     )
 
 
-def _ask(session: Session, ids: Sequence[str]) -> None:
+@clicks.requires("ask")
+def ask_only(session: Session, ids: Sequence[str]) -> None:
+    """Ask the next questions of these documents alone."""
     session.limit(Scope(tuple(ids)))
     navigation.go("ask")
 

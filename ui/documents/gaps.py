@@ -8,7 +8,7 @@ from crag.analysis.gaps import Gap, gaps
 from crag.export.html import elements as h
 from crag.export.html import words
 from crag.messages.answers import origins_text
-from ui.app import navigation
+from ui.app import navigation, tables
 from ui.app.clicks import once, requires
 from ui.app.session import Session
 from ui.components import problems
@@ -40,7 +40,7 @@ def _list(session: Session) -> None:
             draw(h.div("cx")[h.b[gap.question], h.p("small")[_times(gap)]])
             with st.container(horizontal=True, gap="small"):
                 run = gap.runs[0]
-                st.button("Open the run", key=f"gap-run-{number}", on_click=once(_open), args=(session, run))
+                st.button("Open the run", key=f"gap-run-{number}", on_click=once(tables.show_run), args=(session, run))
                 if session.may("ask"):
                     st.button("Ask again", key=f"gap-ask-{number}", on_click=once(_ask), args=(session, gap.question))
     if len(found) > _SHOWN:
@@ -50,11 +50,6 @@ def _list(session: Session) -> None:
 def _times(gap: Gap) -> str:
     said = f"Asked {words.count(gap.asked, 'time')}, last {words.ago(gap.last)}"
     return f"{said}, {through}" if (through := origins_text(gap.vias)) else said
-
-
-def _open(session: Session, run: str) -> None:
-    session.select(run)
-    navigation.go("ask")
 
 
 @requires("ask")

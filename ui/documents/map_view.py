@@ -15,20 +15,18 @@ from numpy.typing import NDArray
 from crag.analysis.atlas import layout, projection
 from crag.analysis.atlas.projection import Projection, Question
 from crag.core.errors import ModelMismatchError
-from crag.core.filters import Scope
 from crag.core.protocols import embed_question
 from crag.export.html import words
 from crag.export.html.safe_text import excerpt, markdown
 from crag.index.chunk_index import Contents
 from crag.runtime.jobs import Job
 from crag.storage.library import Library
-from ui.app import fragments, navigation
-from ui.app.clicks import requires
+from ui.app import clicks, fragments, tables
 from ui.app.program import program
 from ui.app.session import Session
 from ui.components import charts, forms, problems
 from ui.components.remembered import remembered
-from ui.documents import table
+from ui.documents import bulk_actions, table
 from ui.documents.listing import Held
 from ui.documents.map_figure import COLOURED, DRAWN, Chunks, Groups, draw, read_chunks
 from ui.documents.state import state
@@ -238,7 +236,8 @@ def _describe(session: Session, chunks: Chunks, rows: NDArray[np.int64], asked: 
         for place, each in enumerate(asked[:_LISTED]):
             icon = words.ICONS.get(each.action, "")  # type: ignore[call-overload]
             label = f"{icon} {markdown(excerpt(each.text, 110))}"
-            st.button(label, key=f"map-open-{place}", type="tertiary", on_click=_open, args=(session, each.run))
+            key, run = f"map-open-{place}", each.run
+            st.button(label, key=key, type="tertiary", on_click=tables.show_run, args=(session, run))
     _say_more(len(asked), "question")
 
 
@@ -267,21 +266,10 @@ def _offer_documents(session: Session, ids: Sequence[str]) -> None:
     )
     if session.may("ask"):
         label = "Ask only this document" if len(ids) == 1 else "Ask only these documents"
-        st.button(label, key="map-ask", type="primary", on_click=_ask, args=(session, ids), disabled=many, help=help)
+        clicks.button(label, "map-ask", bulk_actions.ask_only, session, ids, type="primary", disabled=many, help=help)
     st.button("Select in the list", key="map-list", on_click=_list, args=(ids,))
-
-
-@requires("ask")
-def _ask(session: Session, ids: Sequence[str]) -> None:
-    session.limit(Scope(tuple(ids)))
-    navigation.go("ask")
 
 
 def _list(ids: Sequence[str]) -> None:
     table.pick(ids)
     st.session_state[VIEW] = "list"
-
-
-def _open(session: Session, run: str) -> None:
-    session.select(run)
-    navigation.go("ask")

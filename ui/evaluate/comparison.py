@@ -17,9 +17,9 @@ from crag.export.html.safe_text import markdown
 from crag.messages.answers import STATES
 from crag.messages.evaluations import (
     ROUGH,
+    TITLES,
     UNTIMED,
     difference_sentence,
-    title_of,
 )
 from ui.app import guide, tables
 from ui.app.session import Session
@@ -34,7 +34,7 @@ _SAID = (
     "acted_right",
     "abstention_right",
     "faithfulness",
-    "acted_page_recall",
+    "acted_recall",
 )
 """What is said in words even where nothing is sure."""
 _SHOWN = (*SHARES, "evidence_words", "rewrites", "searches", "calls", "input_tokens", "output_tokens")
@@ -61,7 +61,7 @@ def other_numbers(found: Mapping[str, Difference], said: tuple[str, str]) -> lis
     """The measures in both, each difference with its interval; in bold where that excludes zero."""
     return [
         {
-            "Measure": title_of(each.measure),
+            "Measure": TITLES[each.measure],
             markdown(said[0]): as_text(each.measure, each.first),
             markdown(said[1]): as_text(each.measure, each.second),
             "Difference": f"**{_signed(each)}**" if each.includes_zero is False else _signed(each),

@@ -14,7 +14,6 @@ from crag.export.html.safe_text import escaped, markdown
 from crag.messages.evaluations import (
     LOST_TITLES,
     STEP_TITLES,
-    beside_sentence,
     funnel_sentence,
     left_out_sentence,
     loss_sentence,
@@ -88,7 +87,7 @@ def _show(found: Mapping[str, Funnel]) -> None:
     for place, (name, funnel) in enumerate(found.items()):
         mark = f"{MARKS[place % len(MARKS)]} **{markdown(name)}**: " if len(found) > 1 else ""
         st.markdown(f"{mark}{markdown(funnel_sentence(funnel))}")
-        if rest := " ".join(filter(None, (beside_sentence(funnel), left_out_sentence(funnel)))):
+        if rest := left_out_sentence(funnel):
             st.caption(markdown(rest))
 
 

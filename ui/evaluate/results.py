@@ -14,7 +14,7 @@ from crag.analysis.stages.funnel import Funnel
 from crag.core.errors import InputError
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
-from crag.messages.evaluations import parts_sentence, title_of
+from crag.messages.evaluations import TITLES, parts_sentence
 from ui.app import guide, navigation
 from ui.app.session import Session
 from ui.components import downloads, forms, problems
@@ -47,7 +47,7 @@ def show(session: Session, made: Sequence[Evaluation]) -> None:
     left, right = st.columns([7, 6], gap="large") if len(columns) <= _BESIDE else (st.container(), st.container())
     with left:
         _measures(columns)
-        with st.expander("Other measures: first retrieval, seconds by step", key="eval-rest"):
+        with st.expander("Other measures: first retrieval", key="eval-rest"):
             _measures(columns, rest=True)
     with right:
         st.header("Actions", anchor=False)
@@ -159,7 +159,7 @@ def summary_table(session: Session, results: Sequence[tuple[Evaluation, Result]]
             parts_sentence(evaluation),
         )
         for key, mean in result.means.items():
-            said = title_of(key)
+            said = TITLES[key]
             lines.append((*lead, key, said, mean.value, mean.low, mean.high, mean.known, result.questions))
         for action, counts in result.actions.items():
             for held, number in counts.items():

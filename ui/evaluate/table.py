@@ -9,12 +9,12 @@ import streamlit as st
 
 from crag.analysis.evaluate import Evaluation
 from crag.analysis.metrics.metrics import ResultRow
-from crag.analysis.metrics.results import MEASURES, STEP_SECONDS, Mean, Result
+from crag.analysis.metrics.results import MEASURES, Mean, Result
 from crag.core.types import Action
 from crag.export.html import words
 from crag.export.html.safe_text import excerpt, markdown
 from crag.messages.answers import STATES
-from crag.messages.evaluations import NOTES, UNSCORED, title_of
+from crag.messages.evaluations import NOTES, TITLES, UNSCORED
 from crag.messages.providers import cost_text
 from crag.providers.prices import Spent
 from crag.text.formats import money
@@ -30,14 +30,11 @@ class Filter:
 
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Retrieval": (
-        *("acted_page_precision", "acted_page_recall", "acted_page_reciprocal_rank"),
-        *("acted_source_precision", "acted_source_recall", "acted_source_reciprocal_rank", "acted_holds"),
-    ),
+    "Retrieval": ("acted_recall", "acted_reciprocal_rank", "acted_holds"),
     "Action": ("acted_right", "abstention_right", "abstained"),
     "Evidence and answer": (
-        *("right", "evidence_answer", "evidence_page", "evidence_source", "answer_holds", "answer_exact", "answer_f1"),
-        *("faithfulness", "attributed", "unsupported", "evidence_words"),
+        *("right", "evidence_answer", "evidence_page", "evidence_source", "answer_holds", "answer_f1"),
+        *("faithfulness", "evidence_words"),
     ),
     "Correction": ("rewrite_helped", "rewrites", "searches"),
     "Time and calls": (
@@ -50,7 +47,7 @@ REST: tuple[str, ...] = tuple(key for key in MEASURES if key not in {key for gro
 """The measures that are in no group: of the first retrieval, mostly."""
 
 SHARES: tuple[str, ...] = (
-    *("acted_page_recall", "acted_page_reciprocal_rank", "acted_source_recall", "acted_holds", "acted_right"),
+    *("acted_recall", "acted_reciprocal_rank", "acted_holds", "acted_right"),
     *("abstention_right", "right", "evidence_answer", "answer_holds", "answer_f1", "faithfulness"),
 )
 """Shares of 0..1 of which more is better."""
@@ -75,7 +72,7 @@ def as_text(key: str, value: float | None) -> str:
     """A value in the form that its measure is read in; a dash for what is not known."""
     if value is None:
         return "–"
-    if key == "seconds" or key in STEP_SECONDS:
+    if key == "seconds":
         return words.format_duration(value) if value > 0 else "0 s"
     return f"{value:,.0f}" if key in _WHOLE else f"{value:.2f}"
 
@@ -132,7 +129,7 @@ def measures(columns: Sequence[Column], *, rest: bool = False) -> list[dict[str,
 
     What no strategy has a value of is left out: `unmeasured` names it.
     """
-    groups: Mapping[str, Sequence[str]] = {"Other measures": _rest(columns)} if rest else GROUPS
+    groups: Mapping[str, Sequence[str]] = {"Other measures": REST} if rest else GROUPS
     rows = [{"Measure": "", **{_head(place, each): markdown(each.state) for place, each in enumerate(columns)}}]
     for group, named in groups.items():
         if not (keys := [key for key in named if _measured(key, columns)]):
@@ -140,7 +137,7 @@ def measures(columns: Sequence[Column], *, rest: bool = False) -> list[dict[str,
         rows.append({"Measure": f"**{group}**", **dict.fromkeys(map(_head, range(len(columns)), columns), "")})
         for key in keys:
             cells = {_head(place, each): _cell(key, each) for place, each in enumerate(columns)}
-            rows.append({"Measure": title_of(key), **cells})
+            rows.append({"Measure": TITLES[key], **cells})
     if not rest:
         rows.append({"Measure": "Cost", **{_head(place, each): _cost(each) for place, each in enumerate(columns)}})
     return rows
@@ -148,8 +145,8 @@ def measures(columns: Sequence[Column], *, rest: bool = False) -> list[dict[str,
 
 def unmeasured(columns: Sequence[Column], *, rest: bool = False) -> list[str]:
     """The measures of the table that no strategy has a value of, by their titles."""
-    keys = _rest(columns) if rest else [key for group in GROUPS.values() for key in group]
-    return [title_of(key) for key in keys if not _measured(key, columns)]
+    keys = REST if rest else [key for group in GROUPS.values() for key in group]
+    return [TITLES[key] for key in keys if not _measured(key, columns)]
 
 
 def _measured(key: str, columns: Sequence[Column]) -> bool:
@@ -158,13 +155,8 @@ def _measured(key: str, columns: Sequence[Column]) -> bool:
 
 def notes(columns: Sequence[Column], *, rest: bool = False) -> list[str]:
     """What the measures of a table say, where their names do not."""
-    keys = _rest(columns) if rest else [key for group in GROUPS.values() for key in group]
-    return [f"- **{title_of(key)}**: {NOTES[key]}" for key in keys if NOTES.get(key)]
-
-
-def _rest(columns: Sequence[Column]) -> list[str]:
-    steps = sorted({key for column in columns for key in column.result.means if key in STEP_SECONDS})
-    return [*REST, *steps]
+    keys = REST if rest else [key for group in GROUPS.values() for key in group]
+    return [f"- **{TITLES[key]}**: {NOTES[key]}" for key in keys if NOTES.get(key)]
 
 
 def _head(place: int, column: Column) -> str:

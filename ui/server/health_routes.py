@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -15,7 +15,6 @@ from crag.core.errors import CragError
 from crag.core.trace import Trace
 from crag.integrations.scraping import Scraping
 from crag.providers.prices import Prices, usable
-from crag.runtime.circuits import OpenCircuit
 from ui.app.program import program
 from ui.server.body_limits import Uploads
 
@@ -34,7 +33,7 @@ class Watch:
         """`tabs`: how many are open; `most_tabs`: how many may be at once, 0 for no limit."""
         self._health, self._scraping = health, scraping
         sources = {**_standing(health), **_of_the_app(uploads, tabs, most_tabs)}
-        self._metrics = Metrics(_prices, sources, _resting) if scraping.on else None
+        self._metrics = Metrics(_prices, sources) if scraping.on else None
 
     def begin(self) -> None:
         """From now on runs are counted, where anybody may read the counts."""
@@ -75,11 +74,6 @@ def audited(why: str) -> None:
 
 def _prices() -> Prices:
     return usable(program().config.providers.prices)
-
-
-def _resting() -> Sequence[OpenCircuit]:
-    engine = program().made
-    return () if engine is None else engine.circuits.open()
 
 
 def _standing(health: Health) -> Sources:

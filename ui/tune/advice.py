@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 import streamlit as st
 
 from crag.analysis.thresholds.recommend import Recommendation, Refusal, recommend
-from crag.analysis.thresholds.sweep import Effort, Sweep, Weights, sweep
+from crag.analysis.thresholds.sweep import Effort, Gains, Weights, gains
 from crag.core.settings import Settings
-from crag.export.html import elements as h
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
 from crag.messages.tuning import recommendation_sentence, refusal_sentence, warning_sentence
 from ui.components import charts
-from ui.components.drawing import draw
 from ui.tune import sliders
-from ui.tune.cache import cached, for_this_session
+from ui.tune.cache import cached
 from ui.tune.stored import Learnable
 
 _WEIGHTS = (
@@ -76,50 +75,34 @@ def _weights() -> Weights:
 
 
 def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) -> None:
-    """The recommendation or why there is none, beside the map of all pairs.
+    """The recommendation or why there is none, and the map of all pairs.
 
     `about`: what `part` was chosen by. `own`: what Ask uses now.
     """
-    left, right = st.columns([5, 6], gap="large")
-    with left:
-        said = st.container()
-        with st.container(horizontal=True):
-            action = st.container(width="content")
-            worth = _weights()
-    key = about, worth
-    spent = Effort.of(settings)
+    said = st.container()
+    with st.container(horizontal=True):
+        action = st.container(width="content")
+        worth = _weights()
+
+    spent: dict[str, Any] = {
+        "aggregation": settings.aggregation,
+        "weights": worth,
+        "effort": Effort.of(settings),
+        "doubt": settings.ambiguity_margin,
+    }
 
     def advised() -> Recommendation | Refusal:
-        return recommend(
-            part.questions,
-            aggregation=settings.aggregation,
-            current=(own.upper, own.lower),
-            weights=worth,
-            effort=spent,
-            doubt=settings.ambiguity_margin,
-        )
+        return recommend(part.questions, current=(own.upper, own.lower), **spent)
 
-    found = cached("advice", part, key, advised)
+    found = cached("advice", part, (about, worth), advised)
     with said:
         _draw_advice(found)
     if isinstance(found, Recommendation):
         with action:
             sliders.offer("recommended", settings, found.upper, found.lower)
-    if len({each.answerable for each in part.questions if each.known} - {None}) < 2:
-        return  # labels of one kind alone always favour an extreme pair
-
-    def swept() -> Sweep:
-        return sweep(
-            part.questions,
-            aggregation=settings.aggregation,
-            weights=worth,
-            effort=spent,
-            doubt=settings.ambiguity_margin,
-        )
-
-    whole = cached("sweep", part, key, swept)
-    with right:
-        _heat(whole, settings, found)
+    if len({each.answerable for each in part.questions if each.known} - {None}) == 2:
+        # Labels of one kind alone always favour an extreme pair.
+        _heat(cached("gains", part, (about, worth), lambda: gains(part.questions, **spent)), settings, found)
 
 
 def _draw_advice(found: Recommendation | Refusal) -> None:
@@ -137,14 +120,12 @@ def _draw_advice(found: Recommendation | Refusal) -> None:
         st.warning(markdown(warning_sentence(each)))
 
 
-def _heat(whole: Sweep, settings: Settings, found: Recommendation | Refusal) -> None:
+def _heat(worth: Gains, settings: Settings, found: Recommendation | Refusal) -> None:
     """The map, with the sliders' pair and the recommended one marked."""
-    theme = charts.current_theme()
-    figure = for_this_session("heat", (whole, theme), lambda: charts.heat(whole, theme))
     points = [(settings.lower, settings.upper, "sliders", "circle")]
     if isinstance(found, Recommendation):
         points.append((found.lower, found.upper, "recommended", "star"))
-    charts.marked(figure, points, theme)
-    said = f"mean over {words.count(whole.labelled, 'labelled question')}; the stronger the colour, the better"
-    draw(h.div("cx")[h.h3["Worth of every pair ", h.span("small")[said]]])
-    charts.shown(figure, "tune-heat")
+    number = words.count(worth.base.size, "labelled question")
+    st.subheader("Worth of every pair", anchor=False)
+    st.caption(f"Mean over {number}; the stronger the colour, the better.")
+    charts.shown(charts.heat(worth, points, charts.current_theme()), "tune-heat")

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Hashable
 from typing import Any, TypeVar
 
 from crag.text import memory
-from ui.tune.sliders import state
 
 T = TypeVar("T")
 _KEPT = 8
@@ -44,12 +43,3 @@ def cached(name: str, of: object, key: Hashable, make: Callable[[], T]) -> T:
             _kept[each] = deque((one for one in kept if one[0]() is not None), maxlen=_KEPT)
         _kept.setdefault(name, deque(maxlen=_KEPT)).appendleft((weakref.ref(of), key, made))
     return made
-
-
-def for_this_session(name: str, key: Hashable, make: Callable[[], T]) -> T:
-    """The same for this session alone: what it marks as its sliders stand."""
-    kept = state().made
-    if name not in kept or kept[name][0] != key:
-        kept[name] = key, make()
-    found: T = kept[name][1]
-    return found

@@ -21,19 +21,18 @@ Table = tuple[str, str, Callable[[], downloads.Table]]
 def runs(outcome: Outcome, entries: Mapping[str, Entry]) -> Table:
     columns = (
         *("run", "question", "strategy", "asked_at", "via", "was", "would_be", "reason", "round", "documents", "web"),
-        *("strips_kept_before", "strips_kept_after", "calls_fewer", "searches_fewer", "seconds_less"),
-        *("searches_anew", "refines_anew"),
+        *("searched_web", "strips_kept_before", "strips_kept_after"),
     )
 
     def rows() -> Iterator[Sequence[object]]:
         for row in outcome.rows:
-            entry, saved = entries[row.run_id], row.saved
+            entry = entries[row.run_id]
             reason = unknown_sentence(row.plan.reason) if row.plan.reason else ""
             yield (
                 *(row.run_id, entry.question, entry.strategy, entry.started_at, entry.via),
                 *(row.before, row.becomes, reason),
-                *(row.plan.round + 1, row.plan.documents, row.plan.web, row.kept_before, row.kept),
-                *(saved.calls, saved.searches, round(saved.seconds, 4), row.searches, row.refines),
+                *(row.plan.round + 1, row.plan.documents, row.plan.web),
+                *(row.searched, row.kept_before, row.kept),
             )
 
     return "What every run would become", "tune-runs", lambda: (columns, rows())

@@ -1,4 +1,4 @@
-"""What the runs would become: a sentence, a table to choose from, what it saves."""
+"""What the runs would become: a table to choose from, figures, and what is unknown."""
 
 from __future__ import annotations
 
@@ -75,30 +75,13 @@ def _row(entry: Entry, reason: str) -> tables.Row:
     return {name: said for name, said in row.items() if said}
 
 
-# ---- what it saves ---------------------------------------------------------------------------------------------------
-
-
 def figures(outcome: Outcome) -> Html:
-    """Calls, searches and seconds that would not be spent; strips kept; what would come on top, unknown."""
-    saved, kept = outcome.saved, outcome.kept
-    shown = [
-        h.span("lead")["Saved"],
-        _figure(f"{saved.calls:,}", "outside call" + "s" * (saved.calls != 1), least=bool(saved.uncounted)),
-        _figure(f"{saved.searches:,}", "web search" + "es" * (saved.searches != 1)),
-        _figure(words.format_duration(saved.seconds) if saved.seconds else "0 s", ""),
-        _figure(f"{kept.before:,} → {kept.after:,}", f"strips kept, over {words.count(kept.runs, 'run')} where known"),
-    ]
-    added = [
-        (outcome.searches_added, "more would search the web"),
-        (outcome.refinements_added, "more would cut and score chunks"),
-    ]
-    extra = [h.fragment(h.b[f"{number:,}"], " ", said) for number, said in added if number]
-    on_top = h.p("small")[h.joined("; ", extra), ": only a new run can tell what that takes."] if extra else ""
-    return h.div("cx")[h.div("figures")[shown], on_top]
-
-
-def _figure(value: str, label: str, *, least: bool = False) -> Html:
-    return h.span["at least " if least else "", h.b[value], " ", label]
+    """How many runs set out to search the web and would, and how many strips were kept and would be."""
+    was, would = outcome.searches
+    before, after, runs = outcome.kept
+    searching = h.span[h.b[f"{was:,} → {would:,}"], " runs that search the web"]
+    kept = h.span[h.b[f"{before:,} → {after:,}"], f" strips kept, over {words.count(runs, 'run')} where known"]
+    return h.div("cx")[h.div("figures")[searching, kept]]
 
 
 def unknowns(outcome: Outcome, entries: Mapping[str, Entry]) -> None:
@@ -116,6 +99,6 @@ def unknowns(outcome: Outcome, entries: Mapping[str, Entry]) -> None:
         return
     with fold:
         st.table(rows, border="horizontal", hide_index=True)
-        lost = sum(entries[row.run_id].elsewhere for row in outcome.rows if row.plan.reason or row.plan.open)
+        lost = sum(entries[row.run_id].elsewhere for row in outcome.rows if row.plan.unknown)
         if lost:
             st.caption(f"{words.count(lost, 'run')} of these searched another store, {FAR}.")

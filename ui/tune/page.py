@@ -28,7 +28,7 @@ from ui.tune.stored import Labels, Learnable, Material, UnreadableRun
 
 _EMPTY = (
     "**No runs yet.** Here you move the thresholds and see at once, without a model call, which past questions would "
-    "end in another action, what that saves and, with labels, where the thresholds should be.\n\n"
+    "end in another action and, with labels, where the thresholds should be.\n\n"
     "Ask some questions first, or evaluate a question set: each run is kept."
 )
 
@@ -145,7 +145,7 @@ _NO_SCORES = "None of these runs was graded the way this strategy grades."
 
 
 def _labelled(material: Material, settings: Settings, own: Settings, warning: DeltaGenerator) -> None:
-    """The recommendation, the map of all pairs and the curves.
+    """The recommendation and the curves.
 
     `warning`: where it is said that too much becomes AMBIGUOUS.
     """

@@ -61,16 +61,11 @@ Made = tuple["Figure", str, Callable[[Marks], list[str]]]
 
 
 def show(part: Learnable, key: Hashable, scores: Sequence[ChunkScore], settings: Settings) -> None:
-    """The three figures over the labelled scores of `part`, kept under `key`; in words where there is none."""
+    """The two figures over the labelled scores of `part`, kept under `key`; in words where there is none."""
     labelled = [each for each in scores if each.relevant is not None]
     known, labels = [each.score for each in labelled], [each.relevant for each in labelled]
     theme = charts.current_theme()
     marks = threshold_marks(settings)[::-1]
-
-    def curve() -> Made:
-        found = curves(known, labels)
-        lines = _at(found, lambda at: f"{found.recall[at]:.0%} found, {found.false_positive[at]:.0%} false alarms")
-        return charts.roc(found, theme), f"area under it {found.auc:.2f}", lines
 
     def precision() -> Made:
         found = curves(known, labels)
@@ -82,12 +77,10 @@ def show(part: Learnable, key: Hashable, scores: Sequence[ChunkScore], settings:
         worst = [f"Worst bin off by {found.worst:.2f}."]
         return charts.reliability(found, theme), f"expected calibration error {found.error:.2f}", lambda marks: worst
 
-    first, second, third = st.columns(3, gap="large")
+    first, second = st.columns(2, gap="large")
     with first:
-        _one("ROC curve", "tune-roc", part, (key, theme), curve, marks)
-    with second:
         _one("Precision and recall", "tune-pr", part, (key, theme), precision, marks)
-    with third:
+    with second:
         _one("Reliability", "tune-reliability", part, (key, theme), reliable, marks)
     unknown = sum(score is None for score in known)
     failed = f"; {words.count(unknown, 'failed grade')} left out" if unknown else ""

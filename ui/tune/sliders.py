@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,11 +22,10 @@ _NAMES = ("lower", "upper", "aggregation", "k", "strip_filter", "ambiguity_margi
 
 @dataclass(slots=True)
 class TuneState:
-    """Where the sliders stand, and what was worked out for them.
+    """Where the sliders stand.
 
     `strategy`, `own`: from which the sliders started. `now`: their values by setting. `turn`: how often they were moved
-    at once. `said`: what a button has just done, in Markdown. `made`: what was worked out, by name, with what it
-    was made from.
+    at once. `said`: what a button has just done, in Markdown.
     """
 
     strategy: str = ""
@@ -34,7 +33,6 @@ class TuneState:
     now: dict[str, Any] = field(default_factory=dict)
     turn: int = 0
     said: str = ""
-    made: dict[str, tuple[Hashable, Any]] = field(default_factory=dict)
 
 
 def state() -> TuneState:

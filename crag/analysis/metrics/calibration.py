@@ -1,4 +1,4 @@
-"""How far relevance scores can be trusted: ROC, precision-recall and reliability from scores and labels. Pure.
+"""How far relevance scores can be trusted: precision, recall and reliability from scores and labels. Pure.
 
 A score of None or NaN is a failed grade: unknown, so left out and counted, never taken for 0. A label of None is no
 label: left out as well. Thresholds are inclusive (score >= threshold is called relevant), as in the action trigger.
@@ -26,20 +26,17 @@ BOTH = "Label at least one that holds the answer and one that does not."
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Curves:
-    """What it comes to where all that scores at least a threshold is called relevant: ROC and precision-recall.
+    """Precision and recall where all that scores at least a threshold is called relevant.
 
     The arrays have the shape (points,). `thresholds` fall: first infinity (nothing is called relevant), then each
-    distinct score. `recall` and `false_positive` are rates 0..1, rising from 0 to 1; `precision`, 0..1, is NaN at
-    infinity. `auc`: the chance, 0..1, that a relevant case scores above an irrelevant one, a tie counting half.
+    distinct score. `recall` rises from 0 to 1; `precision`, 0..1, is NaN at infinity.
     `average_precision`: the sum over points of the gain in recall times precision, with nothing interpolated.
     `relevant`: the share of all cases, which guessing would reach.
     """
 
     thresholds: Floats
     recall: Floats
-    false_positive: Floats
     precision: Floats
-    auc: float
     average_precision: float
     relevant: float
 
@@ -68,7 +65,7 @@ class Reliability:
 
 
 def curves(scores: Scores, labels: Labels) -> Curves:
-    """The curves over all thresholds, and the areas under them.
+    """The curves over all thresholds, and the area under precision.
 
     Raises InputError where the labels of known scores are not of both classes: there are no such curves.
     """
@@ -81,13 +78,10 @@ def curves(scores: Scores, labels: Labels) -> Curves:
     last = np.append(np.flatnonzero(np.diff(known)), known.size - 1)
     called, hits = last + 1.0, np.cumsum(relevant, dtype=np.float64)[last]
     recall = np.concatenate(([0.0], hits / positives))
-    false_positive = np.concatenate(([0.0], (called - hits) / negatives))
     return Curves(
         thresholds=np.concatenate(([np.inf], known[last])),
         recall=recall,
-        false_positive=false_positive,
         precision=np.concatenate(([np.nan], hits / called)),
-        auc=float(np.sum(np.diff(false_positive) * (recall[1:] + recall[:-1]) / 2)),
         average_precision=float(np.sum(np.diff(recall) * hits / called)),
         relevant=positives / known.size,
     )

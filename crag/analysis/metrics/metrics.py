@@ -6,9 +6,9 @@ Whatever a label or the run does not tell is None. See `ResultRow` for every mea
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Literal, get_args
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 from crag.analysis.questions.matching import (
     answer_match,
@@ -21,7 +21,7 @@ from crag.analysis.questions.sets import Question
 from crag.core.errors import CancelledError, CutOffError
 from crag.core.model_ids import about
 from crag.core.trace import Outcome, Round, Trace
-from crag.core.types import Action, Chunk, Step, WebPage
+from crag.core.types import Action, Chunk, WebPage
 
 Label = Literal["unanswerable", "page", "answer", "source"]
 """What a retrieval was judged by."""
@@ -97,45 +97,29 @@ MEAN = "mean"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
-    """How a ranking of `considered` chunks did. All shares lie in 0..1.
-
-    `precision`: the share of chunks that are expected, None of no chunks. `recall`: the share of what is expected
-    that some chunk brought. `rank` from 1 of the first expected chunk, None where there is none; `reciprocal_rank`
-    is 1 / rank, then 0.
-    """
-
-    considered: int
-    precision: float | None
-    recall: float
-    rank: int | None
-    reciprocal_rank: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ResultRow:
     """One question under one strategy, measured. None: the labels or the run do not tell.
 
-    A field marked MEAN is averaged over questions; of a Ranked, its three shares are.
+    A field marked MEAN is averaged over questions.
     `problem` says why a run did not finish; what depends on its answer is then None.
-    `first_*` is of the first retrieval, `acted_*` of the one acted on. Their `*_by_source` and `*_by_page`
-    rank chunks by file name, and by file name and page. `*_holds`: whether what is sought was retrieved: see
-    `round_holds`; `judged_by` is the finest label there was to tell by.
+    `first_*` is of the first retrieval, `acted_*` of the one acted on. `*_recall`: the share of the expected pages, of
+    the expected files where no page is labelled, that some chunk brought; `*_reciprocal_rank`: 1 / rank of the first
+    chunk from one of them, 0 where there is none. `*_holds`: whether what is sought was retrieved: see `round_holds`;
+    `judged_by` is the finest label there was to tell by.
     `first_right` and `acted_right`: see `action_right`.
     `evidence_answer`: whether the kept strips, web included, hold an accepted answer; `evidence_page` and
     `evidence_source`: whether one of them is from an expected page or source, a web page too; `evidence_words`: how
     many words are kept.
-    `answer_exact`, `answer_f1` (0..1), `answer_holds`: the answer against the accepted ones; an abstention gives none.
-    The first two are the better of the answer's and its `short_answer`'s, where it has one. `unscored`:
-    none of the three tells, though an answer is accepted.
+    `answer_f1` (0..1), `answer_holds`: the answer against the accepted ones; an abstention gives none. Each is the
+    better of the answer's and its `short_answer`'s, where it has one. `unscored`: neither tells, though an answer is
+    accepted.
     `abstention_right`: whether the run abstained exactly where its evidence held no accepted answer and was from no
     expected page.
     `rewrite_helped`: of a question whose first retrieval lacked what is sought and was rewritten for the library:
     whether the retrieval acted on holds it. None of all others.
     `failed_grades` of chunks and web pages, `failed_calls`, `searches`, `rewrites` (library and web), and `remembered`
     grades and searches of earlier runs, which took no time, are counts.
-    Seconds in all hold the wait for a person's approval, those by step don't; tokens are None where a model's were
-    not counted.
+    Seconds hold the wait for a person's approval; tokens are None where a model's were not counted.
     """
 
     question_id: str
@@ -145,14 +129,13 @@ class ResultRow:
     problem: str = ""
     answer: str = ""
     short_answer: str = ""
-    first_by_source: Ranked | None = None
-    first_by_page: Ranked | None = None
-    acted_by_source: Ranked | None = None
-    acted_by_page: Ranked | None = None
+    first_recall: Annotated[float | None, MEAN] = None
+    first_reciprocal_rank: Annotated[float | None, MEAN] = None
+    acted_recall: Annotated[float | None, MEAN] = None
+    acted_reciprocal_rank: Annotated[float | None, MEAN] = None
     judged_by: Label | None = None
     first_holds: Annotated[bool | None, MEAN] = None
     acted_holds: Annotated[bool | None, MEAN] = None
-    first_action: Action | None = None
     first_right: Annotated[float | None, MEAN] = None
     action: Action | None = None
     acted_right: Annotated[float | None, MEAN] = None
@@ -161,9 +144,6 @@ class ResultRow:
     evidence_source: Annotated[bool | None, MEAN] = None
     evidence_words: Annotated[int | None, MEAN] = None
     faithfulness: Annotated[float | None, MEAN] = None
-    attributed: Annotated[float | None, MEAN] = None
-    unsupported: Annotated[float | None, MEAN] = None
-    answer_exact: Annotated[bool | None, MEAN] = None
     answer_f1: Annotated[float | None, MEAN] = None
     answer_holds: Annotated[bool | None, MEAN] = None
     unscored: bool = False
@@ -179,7 +159,6 @@ class ResultRow:
     failed_grades: Annotated[int, MEAN] = 0
     remembered: Annotated[int, MEAN] = 0
     seconds: Annotated[float | None, MEAN] = None
-    step_seconds: dict[Step, float] = field(default_factory=dict)
     input_tokens: Annotated[int | None, MEAN] = None
     output_tokens: Annotated[int | None, MEAN] = None
 
@@ -204,8 +183,8 @@ def measure_run(trace: Trace, expected: Question) -> ResultRow:
     """All measures of one run."""
     first, acted = trace.rounds[0] if trace.rounds else None, trace.round
     first_holds, acted_holds = round_holds(first, expected), round_holds(acted, expected)
-    first_by_source, first_by_page = _rankings(first, expected)
-    acted_by_source, acted_by_page = _rankings(acted, expected)
+    first_recall, first_rank = _ranked(first, expected)
+    acted_recall, acted_rank = _ranked(acted, expected)
     by_answer, by_page = evidence_holds(trace, expected)
     known = [each for each in (by_answer, by_page) if each is not None]
     answer = trace.answer if _complete(trace) else None
@@ -217,7 +196,6 @@ def measure_run(trace: Trace, expected: Question) -> ResultRow:
     short = answer.calculation.result if answer and answer.calculation else short
     matches = [found for each in (said, short) if answer and (found := answer_match(each, accepted, scale=scale))]
     again = len(trace.rounds) > 1 and first_holds is False and not expected.unanswerable
-    judged = [check for check in trace.checks if check.supported is not None]
     return ResultRow(
         question_id=expected.id,
         question=expected.question,
@@ -226,15 +204,14 @@ def measure_run(trace: Trace, expected: Question) -> ResultRow:
         problem=_problem(trace),
         answer=answer.text if answer else "",
         short_answer=short,
-        first_by_source=first_by_source,
-        first_by_page=first_by_page,
-        acted_by_source=acted_by_source,
-        acted_by_page=acted_by_page,
+        first_recall=first_recall,
+        first_reciprocal_rank=first_rank,
+        acted_recall=acted_recall,
+        acted_reciprocal_rank=acted_rank,
         judged_by=label_of(expected),
         first_holds=first_holds,
         acted_holds=acted_holds,
-        first_action=_action(first),
-        first_right=action_right(_action(first), first_holds),
+        first_right=action_right(first.decision.action if first and first.decision else None, first_holds),
         action=trace.action,
         acted_right=action_right(trace.action, acted_holds),
         evidence_answer=by_answer,
@@ -242,9 +219,6 @@ def measure_run(trace: Trace, expected: Question) -> ResultRow:
         evidence_source=_evidence_source(trace, expected),
         evidence_words=sum(len(strip.text.split()) for strip in trace.kept()) if answer else None,
         faithfulness=trace.faithfulness,
-        attributed=_share([check.attributed for check in judged]),
-        unsupported=_share([check.note == "nothing shown" for check in judged]),
-        answer_exact=any(match.exact for match in matches) if matches else None,
         answer_f1=max((match.f1 for match in matches), default=None),
         answer_holds=any(match.holds for match in matches) if matches else None,
         unscored=bool(accepted) and not comparable(accepted),
@@ -260,25 +234,17 @@ def measure_run(trace: Trace, expected: Question) -> ResultRow:
         failed_grades=_failed_grades(trace),
         remembered=trace.remembered,
         seconds=trace.seconds if _complete(trace) else None,
-        step_seconds=_step_seconds(trace),
         input_tokens=_tokens([call.input_tokens for call in trace.calls if call.model and call.error is None]),
         output_tokens=_tokens([call.output_tokens for call in trace.calls if call.model and call.error is None]),
     )
 
 
-def rank_expected(found: Sequence[Hashable], wanted: Iterable[Hashable]) -> Ranked | None:
-    """How `found`, best first, did against `wanted`; None where nothing is wanted."""
-    sought = frozenset(wanted)
-    if not sought:
-        return None
-    hits = [place for place, each in enumerate(found, 1) if each in sought]
-    return Ranked(
-        considered=len(found),
-        precision=len(hits) / len(found) if found else None,
-        recall=len(sought & frozenset(found)) / len(sought),
-        rank=hits[0] if hits else None,
-        reciprocal_rank=1 / hits[0] if hits else 0.0,
-    )
+def rank_expected(found: Sequence[Hashable], wanted: Collection[Hashable]) -> tuple[float | None, float | None]:
+    """Recall and reciprocal rank of `found`, best first, against `wanted`; None where nothing is wanted."""
+    if not wanted:
+        return None, None
+    rank = next((rank for rank, each in enumerate(found, 1) if each in wanted), None)
+    return len(set(wanted).intersection(found)) / len(wanted), 1 / rank if rank else 0.0
 
 
 def round_holds(round: Round | None, expected: Question) -> bool | None:
@@ -331,21 +297,14 @@ def _evidence_source(trace: Trace, expected: Question) -> bool | None:
     return any(is_expected(sources[strip.source_id], expected) for strip in trace.kept() if strip.source_id in sources)
 
 
-def _rankings(round: Round | None, expected: Question) -> tuple[Ranked | None, Ranked | None]:
-    """How a retrieval's chunks were ranked by file name, and by file name and page."""
+def _ranked(round: Round | None, expected: Question) -> tuple[float | None, float | None]:
+    """How a retrieval's chunks were ranked: by file and page, by file alone where no page is labelled."""
     if round is None:
         return None, None
     chunks = [found.chunk for found in round.chunks]
-    by_source = rank_expected([name_of(chunk.source) for chunk in chunks], files_of(expected))
-    return by_source, rank_expected([chunk_place(chunk) for chunk in chunks], pages_of(expected))
-
-
-def _action(round: Round | None) -> Action | None:
-    return round.decision.action if round and round.decision else None
-
-
-def _share(held: Sequence[bool]) -> float | None:
-    return sum(held) / len(held) if held else None
+    if places := pages_of(expected):
+        return rank_expected([chunk_place(chunk) for chunk in chunks], places)
+    return rank_expected([name_of(chunk.source) for chunk in chunks], files_of(expected))
 
 
 def _complete(trace: Trace) -> bool:
@@ -364,17 +323,6 @@ def _problem(trace: Trace) -> str:
 def _failed_grades(trace: Trace) -> int:
     grades = [grade for each in trace.rounds for grade in each.made]
     return sum(grade.failed for grade in (*grades, *trace.web_grades.values()))
-
-
-def _step_seconds(trace: Trace) -> dict[Step, float]:
-    """All visits of a step together; a step that did not end is left out."""
-    steps: tuple[Step, ...] = get_args(Step)
-    visits = {step: [record.seconds for record in trace.steps if record.step == step] for step in steps}
-    return {
-        step: sum(each for each in seconds if each is not None)
-        for step, seconds in visits.items()
-        if seconds and None not in seconds
-    }
 
 
 def _tokens(counts: Sequence[int | None]) -> int | None:

@@ -2,45 +2,27 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import get_args, get_type_hints
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import get_type_hints
 
 import numpy as np
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from crag.analysis.intervals import Mean as Mean
 from crag.analysis.intervals import Values, intervals
-from crag.analysis.metrics.metrics import MEAN, Ranked, ResultRow
+from crag.analysis.metrics.metrics import MEAN, ResultRow
 from crag.core.errors import InputError
-from crag.core.types import Action, Step
+from crag.core.types import Action
 
 FEW = 20
 """Below this number of questions an interval is rough."""
-STEP_SECONDS: dict[str, Step] = {f"seconds_{step}": step for step in get_args(Step)}
-"""The measures of single steps, beside the others."""
 
 Cell = str | int | float | bool | None
 
-_SHARES = ("precision", "recall", "reciprocal_rank")
-
-
-def _measures() -> Iterator[str]:
-    for name, hint in get_type_hints(ResultRow, include_extras=True).items():
-        if name in _RANKED:
-            yield from (f"{_RANKED[name]}_{of}" for of in _SHARES)
-        elif MEAN in getattr(hint, "__metadata__", ()):
-            yield name
-
-
-_RANKED = {each.name: each.name.replace("_by_", "_") for each in fields(ResultRow) if "_by_" in each.name}
-"""Fields that hold a Ranked, and how their columns begin."""
-MEASURES = ("right", *_measures())
-"""The columns of `flat` that are averaged. Yes counts 1, no 0.
-
-Seconds of single steps come beside them, as `seconds_<step>`.
-"""
+_HINTS = get_type_hints(ResultRow, include_extras=True)
+MEASURES = ("right", *(name for name, hint in _HINTS.items() if MEAN in getattr(hint, "__metadata__", ())))
+"""The columns of `flat` that are averaged. Yes counts 1, no 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +67,7 @@ def summed_up(rows: Sequence[ResultRow]) -> Result:
     strategies = sorted({row.strategy for row in rows})
     if len(strategies) > 1:
         raise ValueError(f"These rows are of several strategies: {', '.join(strategies)}. Sum them up one by one.")
-    tables = [measures_of(row) for row in rows]
-    names = _names(tables)
-    values = _table(tables, names)
+    values = _table([measures_of(row) for row in rows], MEASURES)
     columns = [column[~np.isnan(column)] for column in values.T]
     return Result(
         strategy=strategies[0] if strategies else "",
@@ -96,7 +76,7 @@ def summed_up(rows: Sequence[ResultRow]) -> Result:
         unscored=sum(bool(row.unscored) for row in rows),
         means={
             name: Mean(value=float(known.mean()) if len(known) else None, known=len(known), low=low, high=high)
-            for name, known, (low, high) in zip(names, columns, intervals(values), strict=True)
+            for name, known, (low, high) in zip(MEASURES, columns, intervals(values), strict=True)
         },
         actions=confusion(rows),
     )
@@ -138,41 +118,13 @@ def compare_results(
 
 def measures_of(row: ResultRow) -> dict[str, float | None]:
     """What is averaged of a row, by column: yes 1.0, no 0.0, unknown None."""
-    table = flat(row)
-    names = [name for name in table if name in MEASURES or name in STEP_SECONDS]
-    found = {name: table[name] for name in names}
-    return {name: None if value is None else float(value) for name, value in found.items()}
+    found = flat(row)
+    return {name: None if (value := found[name]) is None else float(value) for name in MEASURES}
 
 
 def flat(row: ResultRow) -> dict[str, Cell]:
-    """The row as one level of columns, for `crag.text.spreadsheets.csv_export`, which lets no text be a live
-    formula.
-    """
-    cells: dict[str, Cell] = {}
-    for each in fields(row):
-        value = getattr(row, each.name)
-        if each.name in _RANKED:
-            cells |= {f"{_RANKED[each.name]}_{part.name}": getattr(value, part.name, None) for part in fields(Ranked)}
-        elif each.name == "step_seconds":
-            cells |= {f"seconds_{step}": seconds for step, seconds in row.step_seconds.items()}
-        else:
-            cells[each.name] = value
-    return {**cells, "right": row.right}
-
-
-def row_of(cells: Mapping[str, object]) -> ResultRow:
-    """The inverse of `flat`; columns of other names are left out. Raises pydantic.ValidationError."""
-    values: dict[str, object] = {}
-    for each in fields(ResultRow):
-        if each.name in _RANKED:
-            parts = {part.name: cells.get(f"{_RANKED[each.name]}_{part.name}") for part in fields(Ranked)}
-            values[each.name] = parts if parts["considered"] is not None else None
-        elif each.name == "step_seconds":
-            known = {step: cells.get(name) for name, step in STEP_SECONDS.items()}
-            values[each.name] = {step: seconds for step, seconds in known.items() if seconds is not None}
-        elif each.name in cells:
-            values[each.name] = cells[each.name]
-    return _ROW.validate_python(values)
+    """The row's columns, for `crag.text.spreadsheets.csv_export`, which lets no text be a live formula."""
+    return {**asdict(row), "right": row.right}
 
 
 def row_to_json(row: ResultRow) -> str:
@@ -191,9 +143,8 @@ def read_results(data: bytes, strategy: str) -> list[ResultRow]:
     Raises InputError for another file, and for one of several strategies without this one.
     """
     try:
-        cells = json.loads(data)
-        found = [row_of(each) for each in cells]
-    except (ValueError, RecursionError, TypeError, AttributeError, KeyError) as error:
+        found = _ROWS.validate_json(data)
+    except ValidationError as error:
         raise _unreadable() from error
     if not found:
         raise _unreadable()
@@ -212,11 +163,6 @@ def _unreadable() -> InputError:
     return InputError(
         "The baseline is no file of results, or it was cut off.", "Give the file that crag evaluate --json-file wrote."
     )
-
-
-def _names(tables: Sequence[Mapping[str, float | None]]) -> list[str]:
-    """All measures, then the steps that some row took."""
-    return [*MEASURES, *sorted({name for table in tables for name in table} - set(MEASURES))]
 
 
 def _by_question(rows: Sequence[ResultRow]) -> Mapping[str, ResultRow]:
@@ -256,3 +202,4 @@ def _table(tables: Sequence[Mapping[str, float | None]], names: Sequence[str]) -
 
 
 _ROW: TypeAdapter[ResultRow] = TypeAdapter(ResultRow)
+_ROWS: TypeAdapter[list[ResultRow]] = TypeAdapter(list[ResultRow])

@@ -6,7 +6,7 @@ import logging
 import platform
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -21,7 +21,6 @@ from crag.core.runfacts import RunFacts
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.providers.prices import Prices
-from crag.runtime.circuits import OpenCircuit
 
 _log = logging.getLogger(__name__)
 
@@ -57,10 +56,6 @@ def standing(engine: Callable[[], Engine | None], health: Health, warm: Callable
         "files_reading": ("Files that are being read.", of(lambda it: it.readers.counts[0])),
         "files_waiting": ("Files that wait for a reader.", of(lambda it: it.readers.counts[1])),
         "libraries": ("Libraries, as counted at times.", of(lambda it: it.teams.quotas.stored.total()[1])),
-        "documents": (
-            "Documents in all libraries, as counted at times.",
-            of(lambda it: it.teams.quotas.stored.documents()),
-        ),
         "library_bytes": (
             "Bytes of all libraries, as counted at times.",
             of(lambda it: it.teams.quotas.stored.total()[0]),
@@ -72,20 +67,19 @@ def standing(engine: Callable[[], Engine | None], health: Health, warm: Callable
 class Metrics:
     """The metrics of one process. Thread-safe. No question, text, person, key or workspace is in them.
 
-    `prices` tells what calls cost now, `sources` the gauges beside the runs, `circuits` which services are left alone.
+    `prices` tells what calls cost now, `sources` the gauges beside the runs.
     """
 
     def __init__(
         self,
         prices: Callable[[], Prices],
         sources: Sources,
-        circuits: Callable[[], Sequence[OpenCircuit]] = tuple,
     ) -> None:
         self._prices = prices
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         self._strategies, self._providers, self._others = _Names(), _Names(), _Names()
-        registry.register(_Live(sources, circuits, self._providers))
+        registry.register(_Live(sources))
         self._failing: dict[str, int] = {}
         self._lock = threading.Lock()
         gauge, counter = partial(Gauge, registry=registry), partial(Counter, registry=registry)
@@ -188,12 +182,10 @@ class _Names:
 
 
 class _Live:
-    """Gauges that are read when somebody asks: one that can't be read is left out of that reply; and which services are
-    left alone for a while, because they failed in one run after another.
-    """
+    """Gauges that are read when somebody asks: one that can't be read is left out of that reply."""
 
-    def __init__(self, sources: Sources, circuits: Callable[[], Sequence[OpenCircuit]], names: _Names) -> None:
-        self._sources, self._circuits, self._names = sources, circuits, names
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         for name, (help, read) in self._sources.items():
@@ -204,9 +196,3 @@ class _Live:
                 continue
             if value is not None:
                 yield GaugeMetricFamily(f"crag_{name}", help, value=value)
-        resting = GaugeMetricFamily(
-            "crag_circuit_open", "1: a service is left alone in a step.", labels=["provider", "step"]
-        )
-        for provider, step in {(self._names(each.name), each.step) for each in self._circuits()}:
-            resting.add_metric([provider, step], 1)
-        yield resting

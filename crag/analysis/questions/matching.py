@@ -67,10 +67,9 @@ _Token = str | _Amount
 class AnswerMatch:
     """A given answer against the accepted one that it is closest to. `f1` lies in 0..1.
 
-    `exact`: the same tokens. `holds`: it says the accepted answer, among other things perhaps.
+    `holds`: it says the accepted answer, among other things perhaps.
     """
 
-    exact: bool
     f1: float
     holds: bool
 
@@ -81,16 +80,9 @@ def answer_match(given: str, accepted: Sequence[str], *, scale: float = 1.0) -> 
     if not wanted:
         return None
     return AnswerMatch(
-        exact=any(exact(given, answer, scale=scale) for answer in wanted),
         f1=max(token_f1(given, answer, scale=scale) for answer in wanted),
         holds=holds(given, wanted, scale=scale, polar=True),
     )
-
-
-def exact(given: str, accepted: str, *, scale: float = 1.0) -> bool:
-    """Whether both are the same tokens in the same order: "$1,234.5 million" is "1234.5 million"."""
-    left, right = _tokens(given, scale), _tokens(accepted, scale)
-    return bool(right) and len(left) == len(right) and _stands_at(left, 0, right)
 
 
 def token_f1(given: str, accepted: str, *, scale: float = 1.0) -> float:

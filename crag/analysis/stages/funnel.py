@@ -37,8 +37,7 @@ class Followed:
     """One question whose expected place was followed through its run.
 
     `lost`: the first step that it did not pass; None where it passed all. `supported`: what the checks say of the
-    sentences that cite it; None where none was checked. `said`: the answer says an accepted answer, None where that is
-    not known.
+    sentences that cite it; None where none was checked.
     """
 
     question_id: str
@@ -47,7 +46,6 @@ class Followed:
     miss: Miss
     lost: Step | None
     supported: bool | None
-    said: bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +53,8 @@ class Funnel:
     """How many of the questions of one evaluation pass each step.
 
     `followed` questions have an expected place and a run; `left_out` counts the others. `passed` falls from step to
-    step. `graded`: whether the runs graded chunks. `checked`: questions whose citing sentences were checked.
-    `elsewhere`: those whose answer says what is accepted and cites another place. `wrong`: those that cite the place
-    and say nothing that is accepted. `losses` are in the set's order.
+    step. `graded`: whether the runs graded chunks. `checked`: questions whose citing sentences were checked. `losses`
+    are in the set's order.
     """
 
     followed: int
@@ -66,8 +63,6 @@ class Funnel:
     left_out: Mapping[LeftOut, int]
     graded: bool
     checked: int = 0
-    elsewhere: int = 0
-    wrong: int = 0
 
     @property
     def lost(self) -> dict[Step, int]:
@@ -125,8 +120,6 @@ def _fold(followed: Sequence[Followed], left_out: Mapping[LeftOut, int]) -> Funn
         left_out={reason: left_out[reason] for reason in get_args(LeftOut) if left_out.get(reason)},
         graded=any(each.miss.action is not None for each in followed),
         checked=sum(each.supported is not None for each in followed if each.lost in (None, "support")),
-        elsewhere=sum(each.said is True and each.miss.stage != "cited" for each in followed),
-        wrong=sum(each.said is False and each.miss.stage == "cited" for each in followed),
     )
 
 
@@ -196,7 +189,6 @@ def _followed(trace: Trace, row: ResultRow, question: Question, miss: Miss) -> F
         miss=replace(miss, fates=tuple(fates)),
         lost=lost,
         supported=supported,
-        said=row.answer_holds,
     )
 
 

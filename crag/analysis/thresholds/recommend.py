@@ -15,12 +15,10 @@ from crag.analysis.thresholds.sweep import (
     Gains,
     Pair,
     Scored,
-    Sweep,
     Weights,
     best_pair,
     gains,
     reach_matrices,
-    sweep,
 )
 from crag.core.types import Action, Aggregation
 
@@ -60,15 +58,10 @@ class Alike:
 
 @dataclass(frozen=True, slots=True)
 class Crowding:
-    """A warning: a pair sends this share of the questions, more than CROWDED, to AMBIGUOUS.
-
-    `instead`: the best pair that does not, and its worth, where there is one.
-    """
+    """A warning: a pair sends this share of the questions, more than CROWDED, to AMBIGUOUS."""
 
     pair: Pair
     share: float
-    instead: Pair | None = None
-    instead_worth: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,35 +128,32 @@ def recommend(
     refusal = Refusal(labelled=len(usable), answerable=answerable, ungraded=ungraded)
     if len(usable) < QUESTIONS or min(answerable, len(usable) - answerable) < EACH:
         return refusal
-    worth = gains(usable, aggregation=aggregation, weights=weights, effort=effort, doubt=doubt)
+    valued = partial(gains, usable, aggregation=aggregation, weights=weights, effort=effort, doubt=doubt)
+    worth = valued()
     intervals = _intervals(worth)
     ends = Open("upper", *intervals[0]), Open("lower", *intervals[1])
     if wide := tuple(each for each in ends if each.high - each.low > WIDEST):
         return replace(refusal, open=wide)
-    upper, lower = best_pair(worth.utility(), worth.uppers, worth.lowers)
-
-    swept = partial(sweep, usable, aggregation=aggregation, weights=weights, effort=effort, doubt=doubt)
-
-    def at(pair: Pair) -> Sweep:
-        return swept(uppers=pair[:1], lowers=pair[1:])
-
-    whole, chosen = swept(), at((upper, lower))
-    correct, incorrect = (
-        _settle(usable, each[:, 0])
-        for each in reach_matrices(usable, aggregation, np.array([upper]), np.array([lower]), doubt)
-    )
+    utility = worth.utility()
+    upper, lower = best_pair(utility, worth.uppers, worth.lowers)
+    reached = reach_matrices(usable, aggregation, np.array([upper]), np.array([lower]), doubt)
+    correct, incorrect = (_settle(usable, each[:, 0]) for each in reached)
+    best, action = float(np.nanmax(utility)), max(worth.alike, key=lambda each: worth.alike[each])
+    alike = Alike(action, worth.alike[action]) if best - worth.alike[action] < HARDLY else None
+    crowded = crowding_warning(usable, upper=upper, lower=lower, aggregation=aggregation, doubt=doubt)
+    in_use = valued(uppers=current[:1], lowers=current[1:]).utility()[0, 0] if current else 0.0
     return Recommendation(
         upper=upper,
         lower=lower,
         intervals=intervals,
-        utility=float(chosen.utility[0, 0]),
+        utility=best,
         questions=len(usable),
         correct=correct,
         incorrect=incorrect,
-        ambiguous=float(chosen.ambiguous[0, 0]),
+        ambiguous=1 - (correct.questions + incorrect.questions) / len(usable),
         current=current,
-        current_utility=float(at(current).utility[0, 0]) if current else 0.0,
-        warnings=_warnings((upper, lower), chosen, whole, worth),
+        current_utility=float(in_use),
+        warnings=tuple(filter(None, (alike, crowded))),
     )
 
 
@@ -180,8 +170,7 @@ def crowding_warning(
     if not questions:
         return None
     correct, incorrect = reach_matrices(questions, aggregation, np.array([upper]), np.array([lower]), doubt)
-    settled = int(correct.sum()) + int(incorrect.sum())
-    share = (len(questions) - settled) / len(questions)
+    share = (len(questions) - int(correct.sum()) - int(incorrect.sum())) / len(questions)
     return Crowding((upper, lower), share) if share > CROWDED else None
 
 
@@ -198,18 +187,3 @@ def _intervals(worth: Gains) -> tuple[Interval, Interval]:
     low = np.quantile(pairs, tail, axis=0, method="lower")
     high = np.quantile(pairs, 1 - tail, axis=0, method="higher")
     return (float(low[0]), float(high[0])), (float(low[1]), float(high[1]))
-
-
-def _warnings(pair: Pair, chosen: Sweep, whole: Sweep, worth: Gains) -> tuple[Alike | Crowding, ...]:
-    """What to know before using the pair."""
-    found: list[Alike | Crowding] = []
-    action = max(worth.alike, key=lambda each: worth.alike[each])
-    if chosen.utility[0, 0] - worth.alike[action] < HARDLY:
-        found.append(Alike(action, worth.alike[action]))
-    share = float(chosen.ambiguous[0, 0])
-    if share > CROWDED:
-        within = np.where(whole.ambiguous <= CROWDED, whole.utility, np.nan)
-        some = not np.isnan(within).all()
-        instead = best_pair(within, whole.uppers, whole.lowers) if some else None
-        found.append(Crowding(pair, share, instead, float(np.nanmax(within)) if some else 0.0))
-    return tuple(found)

@@ -13,12 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crag.core.errors import InputError
 from crag.core.policy import searches_web, uses_documents
 from crag.core.settings import Settings
 from crag.core.types import Action, Aggregation
@@ -89,26 +87,6 @@ class Effort:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Sweep:
-    """Every pair of thresholds. Arrays have the shape (uppers, lowers) and are NaN where lower is above upper.
-
-    `correct`, `ambiguous`, `incorrect`: shares of all questions, 0..1. `calls`, `searches`: means over all questions.
-    `right` (0..1) and `utility`: means over the `labelled` questions alone; NaN throughout where there are none.
-    """
-
-    uppers: Floats
-    lowers: Floats
-    correct: Floats
-    ambiguous: Floats
-    incorrect: Floats
-    calls: Floats
-    searches: Floats
-    right: Floats
-    utility: Floats
-    labelled: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Gains:
     """The utility of labelled questions, taken apart so that any pair and any resample is a sum.
 
@@ -174,49 +152,6 @@ def gains(
     )
 
 
-def sweep(
-    questions: Sequence[Scored],
-    *,
-    aggregation: Aggregation,
-    uppers: Sequence[float] | Floats = GRID,
-    lowers: Sequence[float] | Floats = GRID,
-    weights: Weights | None = None,
-    effort: Effort | None = None,
-    doubt: float = 0.0,
-) -> Sweep:
-    """Shares of actions, calls, searches, right actions and utility for every pair of thresholds.
-
-    Of labelled questions, utility = weights.right * right - weights.call * calls - weights.search * searches.
-
-    Raises InputError without questions, ValueError for thresholds out of 0..1 or none that pair.
-    """
-    if not questions:
-        raise InputError("There are no questions to sweep over.", "Ask some questions, or run a question set first.")
-    weights, effort = weights or Weights(), effort or Effort()
-    by = partial(gains, questions, aggregation=aggregation, uppers=uppers, lowers=lowers, effort=effort, doubt=doubt)
-    worth, right = by(weights=weights), by(weights=Weights(ambiguous=weights.ambiguous, call=0.0, search=0.0))
-    correct, incorrect = reach_matrices(questions, aggregation, worth.uppers, worth.lowers, doubt)
-    ordered = _valid_pairs(worth.uppers, worth.lowers)
-    count = {
-        _C: np.where(ordered, correct.sum(axis=0)[:, None], np.nan),
-        _I: np.where(ordered, incorrect.sum(axis=0)[None, :], np.nan),
-    }
-    count[_A] = len(questions) - count[_C] - count[_I]
-    share = {action: counts / len(questions) for action, counts in count.items()}
-    return Sweep(
-        uppers=worth.uppers,
-        lowers=worth.lowers,
-        correct=share[_C],
-        ambiguous=share[_A],
-        incorrect=share[_I],
-        calls=_mean(share, effort.calls),
-        searches=_mean(share, effort.searches),
-        right=right.utility(),
-        utility=worth.utility(),
-        labelled=worth.base.size,
-    )
-
-
 def best_pair(utility: Floats, uppers: Floats, lowers: Floats) -> Pair:
     """The pair worth most; of equal ones that with the narrowest band, and of those again the middle one.
 
@@ -243,11 +178,6 @@ def reach_matrices(
         known = np.array([-math.inf if score is None else score for score in scores], dtype=np.float64)
         incorrect &= ~(known[:, None] >= lowers[None, :] - doubt)
     return ends[:, :1] >= uppers[None, :], incorrect
-
-
-def _mean(share: Mapping[Action, Floats], each: Mapping[Action, float]) -> Floats:
-    """The mean of a number that hangs on the action."""
-    return share[_C] * each[_C] + share[_A] * each[_A] + share[_I] * each[_I]
 
 
 def _valid_pairs(uppers: Floats, lowers: Floats) -> NDArray[np.bool_]:

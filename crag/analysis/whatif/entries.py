@@ -1,24 +1,21 @@
-"""A stored run reduced to what re-deciding it needs: grades, strips' scores, steps and what they took. No texts."""
+"""A stored run reduced to what re-deciding it needs: grades and strips' scores. No texts."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import cached_property
 from typing import Literal, TypeVar, cast
 
 from crag.core.settings import Settings
-from crag.core.trace import StepRecord, Trace
+from crag.core.trace import Trace
 from crag.core.types import Action, Decision, Grade, SetGrade, Strip
 from crag.evaluation.strip_dependencies import Need, needs
 from crag.text.words import count_words
 
 H = TypeVar("H", bound=Hashable)
-Kind = Literal["retrieve", "grade", "retry", "documents", "query", "search", "pages"]
-"""retrieve and grade: once a round. retry: the rewrite for another round. documents: their refinement. query: the
-rewrite for the web. search: the web search. pages: their refinement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +26,6 @@ class Retrieval:
     `decided`: the run came so far that an action was taken.
     """
 
-    query: str
     chunks: tuple[str, ...]
     grades: tuple[Grade | None, ...]
     joint: Grade | None
@@ -60,21 +56,11 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """Steps that are taken or left out together, and what they took in the stored run. `round` counts from 0."""
-
-    kind: Kind
-    round: int
-    took: Saved
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """A stored run without its texts. `before` is its action, `settings` are those it ran under.
 
-    `pages` counts the pages that its web search brought, though the run may have ended before it read them. `calls`
-    are its outside calls by step, `searches` the queries that left for the web. `via` says how it came in, as
-    `RunStarted` does, and `elsewhere` whether it searched another store than the library.
+    `pages` counts the pages that its web search brought, though the run may have ended before it read them. `via` says
+    how it came in, as `RunStarted` does, and `elsewhere` whether it searched another store than the library.
     """
 
     run_id: str
@@ -87,11 +73,6 @@ class Entry:
     sources: tuple[Source, ...]
     searched: bool
     pages: int
-    rewrites: tuple[str, ...]
-    stages: tuple[Stage, ...]
-    seconds: float
-    calls: dict[str, int]
-    searches: int
     via: str = ""
     elsewhere: bool = False
 
@@ -110,11 +91,6 @@ class Entry:
             sources=tuple(_source(id, strips, id in pages) for id, strips in trace.strips.items()),
             searched=bool(trace.searches),
             pages=len(pages),
-            rewrites=tuple(rewrite.query for rewrite in trace.rewrites),
-            stages=_stages(trace),
-            seconds=trace.seconds,
-            calls=dict(Counter(call.step for call in trace.calls)),
-            searches=_count_new_searches(trace),
             via=trace.via,
             elsewhere=trace.elsewhere,
         )
@@ -151,7 +127,6 @@ def _retrieval(trace: Trace, number: int) -> Retrieval:
     stored = trace.rounds[number]
     ids = tuple(found.chunk.id for found in stored.chunks)
     return Retrieval(
-        query=stored.query,
         chunks=ids,
         grades=tuple(_bare(stored.grades.get(id)) for id in ids),
         joint=_bare(stored.joint),
@@ -192,53 +167,6 @@ def _source(id: str, strips: Sequence[Strip], is_page: bool) -> Source:
     )
 
 
-def _count_new_searches(trace: Trace) -> int:
-    """Searches that were not remembered from an earlier run."""
-    return sum(1 for search in trace.searches if not search.found_at)
-
-
-def _stages(trace: Trace) -> tuple[Stage, ...]:
-    """The run's steps in order, but for putting a question in context, answer and verification.
-
-    What the latter two would take again is unknown; the first is not decided again.
-    """
-    made = Counter(call.step for call in trace.calls)
-    times = Counter(step.step for step in trace.steps)
-    graded = sum(step.calls for step in trace.steps if step.step == "evaluate")
-    stages = []
-    for place, step in enumerate(trace.steps):
-        kind = _kind(trace.steps, place)
-        if kind is None:
-            continue
-        calls: int | None = made[step.step] if times[step.step] == 1 or not made[step.step] else None
-        if step.step == "evaluate" and graded == made["evaluate"]:
-            calls = step.calls
-        took = Saved(
-            searches=_count_new_searches(trace) if step.step == "search" else 0,
-            calls=calls or 0,
-            seconds=step.seconds or 0.0,
-            uncounted=int(calls is None),
-        )
-        stages.append(Stage(kind=kind, round=step.round, took=took))
-    return tuple(stages)
-
-
-def _kind(steps: Sequence[StepRecord], place: int) -> Kind | None:
-    match steps[place].step:
-        case "retrieve":
-            return "retrieve"
-        case "evaluate" | "act":
-            return "grade"
-        case "rewrite":
-            return "query" if [step.step for step in steps[place + 1 : place + 2]] == ["search"] else "retry"
-        case "search":
-            return "search"
-        case "refine":
-            return "pages" if any(step.step == "search" for step in steps[:place]) else "documents"
-        case "contextualize" | "answer" | "verify":
-            return None
-
-
 Becomes = Action | Literal["none", "unknown"]
 """An action; "none": nothing is graded; "unknown": only a new run could tell."""
 Documents = Literal["not used", "known", "unknown"]
@@ -253,21 +181,12 @@ class Missing(Enum):
     NO_ROUND = auto()
     OTHER_RETRIEVAL = auto()
     NOT_RETRIEVED = auto()
-    OTHER_LENGTH = auto()
     NO_GRADES = auto()
-    NO_JOINT = auto()
-    OTHER_JOINT = auto()
     NO_SET = auto()
-    OTHER_SET = auto()
     NO_LOOP = auto()
-    OTHER_LOOP = auto()
-    NO_CHUNKS = auto()
     NOT_SCORED = auto()
-    NOT_JUDGED = auto()
     NOT_SEARCHED = auto()
-    OTHER_SEARCH = auto()
     PAGES_NOT_SCORED = auto()
-    PAGES_NOT_JUDGED = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,35 +195,6 @@ class Unknown:
 
     what: Missing
     k: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """Whole steps of a stored run that would not be taken: what they took then.
-
-    `searches`: web searches that left. `seconds`: of the steps, not of the calls. `calls`: outside calls, searches
-    too; `uncounted` counts the steps whose calls the run does not tell apart from those of steps that stay.
-    """
-
-    searches: int = 0
-    calls: int = 0
-    seconds: float = 0.0
-    uncounted: int = 0
-
-    @classmethod
-    def of(cls, parts: Iterable[Saved]) -> Saved:
-        """All of them together."""
-        every = list(parts)
-        return cls(**{name: sum(getattr(each, name) for each in every) for name in cls.__slots__})
-
-
-@dataclass(frozen=True, slots=True)
-class KeptStrips:
-    """Strips kept before and after, over the `runs` of which both are known."""
-
-    before: int = 0
-    after: int = 0
-    runs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,35 +218,30 @@ class Plan:
     def action(self) -> Action | None:
         return self.decision.action if self.decision else None
 
+    @property
+    def unknown(self) -> tuple[Unknown, ...]:
+        """All that only a new run could tell."""
+        return (self.reason,) if self.reason else self.open
+
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRow:
     """One stored run under other settings: what it would do by its `plan`. `before`: None where it decided nothing.
 
-    `documents_kept` and `pages_kept` count the kept strips; None where unknown. `searches`, `refines`: it would search
-    the web, or refine documents, which the run did not set out to do: what that takes is unknown.
+    `searched`: whether the run set out to search the web. `kept` counts the strips that it would keep, None where that
+    is unknown, and `kept_before` those that it kept.
     """
 
     run_id: str
     before: Action | None
     plan: Plan
-    documents_kept: int | None
-    pages_kept: int | None
+    searched: bool
+    kept: int | None
     kept_before: int
-    saved: Saved
-    searches: bool
-    refines: bool
 
     @property
     def becomes(self) -> Becomes:
         return "unknown" if self.plan.reason else self.plan.action or "none"
-
-    @property
-    def kept(self) -> int | None:
-        """Strips kept in all; None where unknown."""
-        if self.becomes == "unknown" or self.documents_kept is None or self.pages_kept is None:
-            return None
-        return self.documents_kept + self.pages_kept
 
 
 @dataclass(frozen=True)
@@ -384,23 +269,13 @@ class Outcome:
         return dict(Counter(reason for row in self.rows for reason in row.plan.open).most_common())
 
     @cached_property
-    def saved(self) -> Saved:
-        """The steps that would not be taken, over the runs whose action is known."""
-        return Saved.of(row.saved for row in self.rows)
+    def searches(self) -> tuple[int, int]:
+        """How many of the runs whose action is known set out to search the web, and would."""
+        known = [row for row in self.rows if not row.plan.reason]
+        return sum(row.searched for row in known), sum(row.plan.web != "not needed" for row in known)
 
     @cached_property
-    def searches_added(self) -> int:
-        """Runs that would search the web and did not set out to; their calls and seconds are unknown."""
-        return sum(row.searches for row in self.rows)
-
-    @cached_property
-    def refinements_added(self) -> int:
-        """Runs that would refine documents and did not set out to; their calls and seconds are unknown."""
-        return sum(row.refines for row in self.rows)
-
-    @cached_property
-    def kept(self) -> KeptStrips:
-        """Strips kept before and after, where both are known."""
-        known = [(row.kept_before, row.kept) for row in self.rows]
-        pairs = [(before, after) for before, after in known if after is not None]
-        return KeptStrips(sum(before for before, _ in pairs), sum(after for _, after in pairs), len(pairs))
+    def kept(self) -> tuple[int, int, int]:
+        """Strips kept before and after, and in how many runs: those of which both are known."""
+        pairs = [(row.kept_before, row.kept) for row in self.rows if row.kept is not None]
+        return sum(before for before, _ in pairs), sum(after for _, after in pairs), len(pairs)

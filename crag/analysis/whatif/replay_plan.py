@@ -13,8 +13,6 @@ from crag.analysis.whatif.entries import (
     OutcomeRow,
     Plan,
     Retrieval,
-    Saved,
-    Stage,
     Unknown,
     Web,
 )
@@ -47,12 +45,12 @@ class StoredDecisions:
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.entries = tuple(entries)
         self._rows: dict[Settings, list[_Rows]] = {}
-        self._facts = [_Facts(entry) for entry in self.entries]
+        self._planners = [Planner(entry) for entry in self.entries]
 
     def redecide(self, settings: Settings) -> Outcome:
         """Every run under `settings`. No model, library or web is asked."""
-        known = zip(self._facts, self._known(settings), strict=True)
-        return Outcome(rows=tuple(facts.row(settings, rows) for facts, rows in known))
+        known = zip(self._planners, self._known(settings), strict=True)
+        return Outcome(rows=tuple(_row(planner, settings, rows) for planner, rows in known))
 
     def _known(self, settings: Settings) -> list[_Rows]:
         """By run, the rows that were made under these settings: under other thresholds too, where they say no more
@@ -61,62 +59,35 @@ class StoredDecisions:
         rest = settings.model_copy(update={"lower": 0.0, "upper": 0.0}) if settings.keep == "all" else settings
         known = self._rows.get(rest)
         if known is None:
-            known = [{} for _ in self._facts]
+            known = [{} for _ in self._planners]
             self._rows = {**dict(list(self._rows.items())[1 - _SETTINGS :]), rest: known}
         return known
 
 
-class _Facts:
-    """One run with what no setting changes about it worked out."""
-
-    def __init__(self, entry: Entry) -> None:
-        self.entry, self.planner = entry, Planner(entry)
-        self.pages = tuple(source.id for source in entry.sources if source.is_page)
-        self.kept = sum(sum(source.kept) for source in entry.sources)
-        was, before = entry.settings, entry.before
-        self.meant_web = searches_web(before, was)
-        self.meant_refine = refines(before, was) and uses_documents(before, was)
-
-    def row(self, settings: Settings, known: _Rows) -> OutcomeRow:
-        """This run under `settings`. `known` is of `StoredDecisions._known`."""
-        decision, number, reason = self.planner.decision(settings)
-        key = decision.action if decision else None, number, reason
-        if key not in known:
-            known[key] = self._made(self.planner.after(decision, number, reason, settings), settings)
-        return known[key]
-
-    def _made(self, plan: Plan, settings: Settings) -> OutcomeRow:
-        return OutcomeRow(
-            run_id=self.entry.run_id,
-            before=self.entry.before,
+def _row(planner: Planner, settings: Settings, known: _Rows) -> OutcomeRow:
+    """A run under `settings`. `known` is of `StoredDecisions._known`."""
+    decision, number, reason = planner.decision(settings)
+    key = decision.action if decision else None, number, reason
+    if key not in known:
+        entry, plan = planner.entry, planner.after(decision, number, reason, settings)
+        known[key] = OutcomeRow(
+            run_id=entry.run_id,
+            before=entry.before,
             plan=plan,
-            documents_kept=self._documents_kept(plan, settings),
-            pages_kept=self._pages_kept(plan, settings),
-            kept_before=self.kept,
-            saved=_NOTHING if plan.reason else self._saved(plan.action, plan.round, settings),
-            searches=plan.web == "unknown" and not self.entry.searched and not self.meant_web,
-            refines=plan.documents == "unknown" and plan.cut and not self.meant_refine,
+            searched=searches_web(entry.before, entry.settings),
+            kept=_count_kept(planner, plan, settings),
+            kept_before=sum(sum(source.kept) for source in entry.sources),
         )
-
-    def _documents_kept(self, plan: Plan, settings: Settings) -> int | None:
-        """Strips kept of the round's chunks; None where unknown."""
-        if plan.documents == "unknown":
-            return None
-        return len(self.planner.chosen(plan.chunks, settings) if plan.cut else plan.chunks)
-
-    def _pages_kept(self, plan: Plan, settings: Settings) -> int | None:
-        """Strips kept of web pages; None where unknown."""
-        if plan.web != "known":
-            return 0 if plan.web == "not needed" else None
-        return len(self.planner.chosen(self.pages, settings) if settings.refine_web else self.pages)
-
-    def _saved(self, action: Action | None, number: int, settings: Settings) -> Saved:
-        """What the stages took that would not be taken."""
-        left = [stage.took for stage in self.entry.stages if not _takes(stage, action, number, settings)]
-        return Saved.of(left) if left else _NOTHING
+    return known[key]
 
 
-_NOTHING = Saved()
+def _count_kept(planner: Planner, plan: Plan, settings: Settings) -> int | None:
+    """How many strips of chunks and web pages would be kept; None where that is unknown."""
+    if plan.reason or "unknown" in (plan.documents, plan.web):
+        return None
+    documents = planner.chosen(plan.chunks, settings) if plan.cut else plan.chunks
+    pages = tuple(source.id for source in planner.entry.sources if source.is_page) if plan.web == "known" else ()
+    return len(documents) + len(planner.chosen(pages, settings) if settings.refine_web else pages)
 
 
 def _strip_facts(entry: Entry, heeds: bool) -> Facts:
@@ -134,23 +105,6 @@ def _strip_facts(entry: Entry, heeds: bool) -> Facts:
         tuple(count for source in entry.sources for count in source.words),
         tuple(needed),
     )
-
-
-def _takes(stage: Stage, action: Action | None, number: int, settings: Settings) -> bool:
-    """Whether a run that acts on round `number` takes this stage."""
-    match stage.kind:
-        case "retrieve":
-            return stage.round <= number
-        case "grade":
-            return stage.round <= number and action is not None
-        case "retry":
-            return stage.round < number or (action is not None and loops(action, round=stage.round, settings=settings))
-        case "documents":
-            return uses_documents(action, settings) and refines(action, settings)
-        case "query" | "search":
-            return searches_web(action, settings)
-        case "pages":
-            return searches_web(action, settings) and settings.refine_web
 
 
 class Planner:
@@ -235,7 +189,7 @@ class Planner:
             if not loops(decision.action, round=number, settings=settings):
                 return acted_on(decision, settings), number, None
             if not self._same_loop(stored, settings):
-                return None, number, Unknown(Missing.OTHER_LOOP)
+                break
             if stored.retried:
                 return acted_on(decision, settings), number, None
         return None, number, Unknown(Missing.NO_LOOP)
@@ -248,11 +202,9 @@ class Planner:
         if not count:
             return ()
         if settings.grade_chars != self.was.grade_chars:
-            return Unknown(Missing.OTHER_LENGTH)
+            return Unknown(Missing.NO_GRADES)
         if settings.evaluator == "joint":
-            if stored.joint is None:
-                return Unknown(Missing.NO_JOINT)
-            return [stored.joint] if settings.k >= count else Unknown(Missing.OTHER_JOINT, settings.k)
+            return Unknown(Missing.NO_GRADES) if stored.joint is None or settings.k < count else [stored.joint]
         grades = [grade for grade in stored.grades[: settings.k] if grade is not None]
         return grades if len(grades) == min(count, settings.k) else Unknown(Missing.NO_GRADES)
 
@@ -267,7 +219,7 @@ class Planner:
         same, graded = self._as_graded(number, settings)
         if same or (together is None and graded):  # graded, and no score: nothing could tell of any chunks
             return set_grades(grades, together, settings.aggregation)
-        return Unknown(Missing.OTHER_SET)
+        return Unknown(Missing.NO_SET)
 
     def _as_graded(self, number: int, settings: Settings) -> tuple[bool, bool]:
         """Whether `settings` act on the chunks of round `number` that the run acted on, and whether any of those has a
@@ -312,7 +264,7 @@ class Planner:
         if not self._refined or self._cut != _cut(settings) or not self._sources.issuperset(chunks):
             return "unknown", chunks, cut, Unknown(Missing.NOT_SCORED)
         if settings.strip_judge == "llm" and not self._judged and not self._empty.issuperset(chunks):
-            return "unknown", chunks, cut, Unknown(Missing.NOT_JUDGED)
+            return "unknown", chunks, cut, Unknown(Missing.NOT_SCORED)
         return "known", chunks, cut, None
 
     def _not_retrieved(self, settings: Settings) -> Unknown | None:
@@ -322,24 +274,20 @@ class Planner:
         if self._retrieves_otherwise(settings):
             return Unknown(Missing.OTHER_RETRIEVAL)
         count = len(self.entry.rounds[0].chunks)
-        return Unknown(Missing.NO_CHUNKS, count) if settings.k > count == self.was.k else None
+        return Unknown(Missing.NOT_RETRIEVED, count) if settings.k > count == self.was.k else None
 
     def _web(self, action: Action | None, settings: Settings) -> tuple[Web, Unknown | None]:
         """What is known of the web, and what is unknown."""
         if not searches_web(action, settings):
             return "not needed", None
-        if not self.entry.searched:
+        if not self.entry.searched or self._search != _search(settings):
             return "unknown", Unknown(Missing.NOT_SEARCHED)
-        if self._search != _search(settings):
-            return "unknown", Unknown(Missing.OTHER_SEARCH)
         if not self.entry.pages:
             return "known", None
-        if not self._all_read or _reading(settings) != _reading(self.was):
+        judges_anew = settings.strip_judge == "llm" and not self._judged and not self._blank
+        cuts_anew = settings.refine_web and (self._doubtful or self._cut != _cut(settings) or judges_anew)
+        if not self._all_read or _reading(settings) != _reading(self.was) or cuts_anew:
             return "unknown", Unknown(Missing.PAGES_NOT_SCORED)
-        if settings.refine_web and (self._doubtful or self._cut != _cut(settings)):
-            return "unknown", Unknown(Missing.PAGES_NOT_SCORED)
-        if settings.refine_web and settings.strip_judge == "llm" and not self._judged and not self._blank:
-            return "unknown", Unknown(Missing.PAGES_NOT_JUDGED)
         return "known", None
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
-from crag.analysis.whatif.entries import Documents, Entry, Missing, Plan, Unknown, Web
+from crag.analysis.whatif.entries import Entry, Missing, Plan, Unknown
 from crag.analysis.whatif.replay_plan import Planner
 from crag.core.policy import uses_documents
 from crag.core.settings import Settings
@@ -20,25 +20,15 @@ from crag.evaluation.refinement import make_strip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIf:
-    """A stored run under other settings.
+class WhatIf(Plan):
+    """A stored run under other settings: what it would do, in place of the action `before`.
 
-    `decision` is None for plain RAG, and where it can't be known without new grades. `strips` are the stored strips
-    with `kept` as it would be, by source id: of documents where `documents` is known, of web pages where `web` is.
-    `unknown` lists what only a new run could tell.
+    `strips` are the stored strips with `kept` as it would be, by source id: of documents where `documents` is known, of
+    web pages where `web` is.
     """
 
     before: Action | None
-    decision: Decision | None
-    round: int
     strips: dict[str, tuple[Strip, ...]]
-    documents: Documents
-    web: Web
-    unknown: tuple[Unknown, ...]
-
-    @property
-    def action(self) -> Action | None:
-        return self.decision.action if self.decision else None
 
     @property
     def changes_action(self) -> bool:
@@ -62,15 +52,9 @@ class Replay:
     def under(self, settings: Settings) -> WhatIf:
         """As `redecide` does."""
         plan = self._planner.plan(settings)
-        return WhatIf(
-            before=self.trace.action,
-            decision=plan.decision,
-            round=plan.round,
-            strips={**self._documents(plan, settings), **self._pages(plan, settings)},
-            documents=plan.documents,
-            web=plan.web,
-            unknown=(plan.reason,) if plan.reason else plan.open,
-        )
+        planned = {each.name: getattr(plan, each.name) for each in fields(plan)}
+        strips = self._documents(plan, settings) | self._pages(plan, settings)
+        return WhatIf(**planned, before=self.trace.action, strips=strips)
 
     def _documents(self, plan: Plan, settings: Settings) -> dict[str, tuple[Strip, ...]]:
         """The strips of the chunks that would be used; none where that is unknown."""

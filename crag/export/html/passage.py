@@ -40,7 +40,7 @@ class View:
     of documents and of the web each; 0: any number.
     `deciding_id` is the chunk that decides under these thresholds. `thumbs`: a person's labels by chunk id; None: they
     can't be given here. Beside other runs of the question: `notes` on chunks and pages by id, strips kept `alone`
-    here, and strips `missed` here that another run keeps. `stale`: what is out of date of documents, by their ids.
+    here. `stale`: what is out of date of documents, by their ids.
     `saved`: what can be kept and verified; None: nothing here. `explains`: whether a score can be asked for its cause;
     `opens`: whether a chunk can be shown on its page.
     """
@@ -53,7 +53,6 @@ class View:
     thumbs: Mapping[str, str] | None = None
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     alone: Collection[str] = ()
-    missed: Collection[str] = ()
     stale: Mapping[str, Sequence[str]] = field(default_factory=dict)
     saved: SavedPages | None = None
     explains: bool = False
@@ -232,7 +231,6 @@ def _kinds(strip: Strip, view: View, cited: str) -> str:
         "along": view.why(strip) in ("context", "neighbour"),
         "cited": strip.id == cited,
         "alone": strip.id in view.alone,
-        "missed": strip.id in view.missed,
     }
     return " ".join(kind for kind, so in held.items() if so)
 
@@ -244,8 +242,7 @@ def _why(strip: Strip, view: View, kept: str) -> str:
     because = f" ({kept})" if kept else ""
     said = {None: "", True: ", chosen by the language model", False: ", not chosen by the language model"}
     alone = ", kept in this run alone" if strip.id in view.alone else ""
-    missed = ", picked out in another run" if strip.id in view.missed else ""
-    return f"{score}, {word}{because}{said[strip.selected]}{alone}{missed}"
+    return f"{score}, {word}{because}{said[strip.selected]}{alone}"
 
 
 def draw_surroundings(page: Passage, view: View) -> Html:

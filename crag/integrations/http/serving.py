@@ -97,7 +97,7 @@ class ServerState:
         self.metrics: Metrics | None = None
         if self.scraping.on:
             sources = standing(lambda: engine, self.health, self.ready.is_set)
-            self.metrics = Metrics(lambda: usable(config.providers.prices), sources, engine.circuits.open)
+            self.metrics = Metrics(lambda: usable(config.providers.prices), sources)
             engine.watchers.append(self.metrics.watch)
 
 

@@ -1,4 +1,4 @@
-"""A server of the Model Context Protocol: its tools, resources and prompt, on standard input and output or by HTTP."""
+"""A server of the Model Context Protocol: its tools and resources, on standard input and output or by HTTP."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Set
 from contextlib import asynccontextmanager, suppress
-from typing import Annotated, Any
+from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -24,7 +24,7 @@ from mcp.server.mcpserver.exceptions import (
 )
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import INVALID_REQUEST, CallToolResult, TextContent, ToolAnnotations
-from pydantic import AnyUrl, Field, ValidationError
+from pydantic import AnyUrl, ValidationError
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
@@ -87,7 +87,6 @@ class LibraryServer(MCPServer[ServerState]):
             self._offer(add_document, "Add a document", reads=False)
         for uri, (read, title) in library.TEMPLATES.items():
             self.resource(uri, title=title, description=inspect.getdoc(read), mime_type="text/plain")(read)
-        self.prompt(title="Answer from my documents")(answer_from_documents)
 
     def _offer(self, run: Callable[..., Any], title: str, *, reads: bool = True, reaches: bool = False) -> None:
         """Register a tool. `reads`: it changes nothing. `reaches`: something of a call may leave this machine."""
@@ -146,15 +145,6 @@ async def _end_runs(server: MCPServer[ServerState]) -> AsyncIterator[ServerState
     finally:
         server.stop()
         await server.state.work.ended(LAST)
-
-
-def answer_from_documents(question: Annotated[str, Field(min_length=1, description="The question to answer.")]) -> str:
-    """Answer a question from the documents, with citations, and say so if they hold no answer."""
-    return (
-        "Call the tool ask with the question below. Answer from what it returns and from nothing else; name the "
-        "document and page of each claim. Where it abstains, say that the documents hold no answer."
-        f"\n\nQuestion: {whole_text(question)}"
-    )
 
 
 def _faults(error: ValidationError) -> str:

@@ -1,4 +1,4 @@
-"""The sweep: it agrees with the live trigger at every pair, and its worth with the sums by hand."""
+"""Thresholds: they agree with the live trigger at every pair, and its worth with the sums by hand."""
 
 import math
 
@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag.analysis.thresholds.sweep import Effort, Scored, best_pair, gains, sweep
-from crag.core.errors import InputError
+from crag.analysis.thresholds.sweep import Effort, Scored, best_pair, gains, reach_matrices
 from crag.core.policy import acted_on
 from crag.core.settings import Settings
 from crag.core.types import Action, Aggregation, Grade
@@ -48,15 +47,15 @@ def test_every_pair_is_what_the_trigger_decides(
     # Thresholds on a question's own compared score, too, where one rounding error would show.
     own = [end for question in questions for end in bounds(question.scores, aggregation) if 0 <= end <= 1]
     grid = [*STEPS, *own, *(score for score in more if score is not None and not math.isnan(score))]
-    found = sweep(questions, aggregation=aggregation, uppers=grid, lowers=grid, doubt=doubt)
+    ends = np.array(grid)
+    correct, incorrect = (each.mean(axis=0) for each in reach_matrices(questions, aggregation, ends, ends, doubt))
     for row, upper in enumerate(grid):
         for column, lower in enumerate(grid):
-            shares = [found.correct[row, column], found.ambiguous[row, column], found.incorrect[row, column]]
             if lower > upper:
-                assert np.isnan(shares).all()
                 continue
+            shares = [correct[row], 1 - correct[row] - incorrect[column], incorrect[column]]
             actions = [live(question, upper, lower, aggregation, doubt) for question in questions]
-            assert shares == [actions.count(action) / len(questions) for action in (C, A, I)]
+            assert shares == pytest.approx([actions.count(action) / len(questions) for action in (C, A, I)])
 
 
 @given(st.lists(LABELLED, min_size=1, max_size=8), st.data())
@@ -68,19 +67,15 @@ def test_a_resample_is_worth_what_its_questions_are(questions: list[Scored], dat
     np.testing.assert_allclose(whole.utility(np.array(counts, dtype=float)), again.utility(), atol=1e-9)
 
 
-def test_without_labels_the_shares_stand_and_worth_is_unknown() -> None:
-    found = sweep([Scored(scores=(0.5,))], aggregation=Aggregation.ANY)
-    assert found.utility.shape == (51, 51)
-    assert np.isnan(found.utility).all()
-    assert np.isnan(found.right).all()
-    assert found.labelled == 0
-    assert found.correct[25, 0] == 1
+def test_without_labels_worth_is_unknown() -> None:
+    found = gains([Scored(scores=(0.5,))], aggregation=Aggregation.ANY).utility()
+    assert found.shape == (51, 51) and np.isnan(found).all()
 
 
 def test_failed_grades_are_never_zero() -> None:
-    failed = sweep([Scored(scores=(None, NAN))], aggregation=Aggregation.MEAN, uppers=[0.9], lowers=[0.9])
-    nothing = sweep([Scored(scores=())], aggregation=Aggregation.MEAN, uppers=[0.9], lowers=[0.9])
-    assert (failed.ambiguous[0, 0], nothing.incorrect[0, 0]) == (1, 1)
+    pair, mean = (np.array([0.9]), np.array([0.9])), Aggregation.MEAN
+    failed, nothing = (reach_matrices([Scored(scores=each)], mean, *pair, 0.0) for each in ((None, NAN), ()))
+    assert not np.any(failed) and [each.all() for each in nothing] == [False, True]
 
 
 # The best pair
@@ -100,17 +95,12 @@ def test_the_best_pair_has_the_narrowest_band_and_of_those_is_the_middle_one() -
 # Bad input
 
 
-def test_nothing_to_sweep_is_said() -> None:
-    with pytest.raises(InputError, match="no questions"):
-        sweep([], aggregation=Aggregation.ANY)
-
-
 @pytest.mark.parametrize("grid", [[], [1.1], [-0.1], [NAN], [[0.5]]])
 def test_what_is_no_threshold_is_refused(grid: list[float]) -> None:
     with pytest.raises(ValueError, match="thresholds"):
-        sweep([Scored(scores=(0.5,))], aggregation=Aggregation.ANY, uppers=grid)
+        gains([Scored(scores=(0.5,))], aggregation=Aggregation.ANY, uppers=grid)
     with pytest.raises(ValueError, match="above every upper"):
-        sweep([Scored(scores=(0.5,))], aggregation=Aggregation.ANY, uppers=[0.1], lowers=[0.2])
+        gains([Scored(scores=(0.5,))], aggregation=Aggregation.ANY, uppers=[0.1], lowers=[0.2])
 
 
 @pytest.mark.parametrize("score", [-0.01, 1.01, math.inf])

@@ -1,4 +1,4 @@
-"""All stored runs at once: the same as one by one, whatever the settings; and what is saved, added and unknown."""
+"""All stored runs at once: the same as one by one, whatever the settings; searches of the web, and what is unknown."""
 
 from bisect import bisect_right
 from dataclasses import replace
@@ -12,20 +12,18 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from crag.analysis.whatif.entries import Entry, KeptStrips, Missing, OutcomeRow, Saved, Shared, Unknown
+from crag.analysis.whatif.entries import Entry, Missing, OutcomeRow, Shared, Unknown
 from crag.analysis.whatif.lines import tabulate
 from crag.analysis.whatif.replay_plan import Planner, StoredDecisions
 from crag.analysis.whatif.whatif import WhatIf, redecide
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
-from crag.core.types import Action, Aggregation, Call, Step
+from crag.core.types import Action, Aggregation
 from crag.testing.fakes import FixedWeb
 from tests.support.judged import run
 from tests.support.paths import BAD, GOOD, SOSO, WEB, Case
 from tests.support.sizes import sized
-
-PAGES_NOT_JUDGED = Unknown(Missing.PAGES_NOT_JUDGED)
 
 C, A, I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT  # noqa: E741
 BALANCED = STRATEGIES["balanced"].settings
@@ -100,18 +98,18 @@ def other_settings(draw: st.DrawFn) -> Settings:
     return base.changed(binary=False, lower=lower / 100, upper=upper / 100, **changes)
 
 
-def kept(trace: Trace, found: WhatIf, *, pages: bool) -> int:
-    outside = {page.id for page in trace.pages}
-    return sum(s.kept for id, strips in found.strips.items() if (id in outside) == pages for s in strips)
+def kept(found: WhatIf) -> int:
+    return sum(strip.kept for strips in found.strips.values() for strip in strips)
 
 
 def said(row: OutcomeRow) -> dict[str, object]:
     """What a row shares with what-if."""
     return {
         "decided": (row.before, row.plan.action, row.plan.round),
-        "documents": (row.plan.documents, row.documents_kept or 0),
-        "web": (row.plan.web, row.pages_kept or 0),
-        "unknown": (row.plan.reason,) if row.plan.reason else row.plan.open,
+        "documents": row.plan.documents,
+        "web": row.plan.web,
+        "unknown": row.plan.unknown,
+        "kept": row.kept,
     }
 
 
@@ -119,9 +117,10 @@ def expected(trace: Trace, settings: Settings) -> dict[str, object]:
     found = redecide(trace, settings)
     return {
         "decided": (found.before, found.action, found.round),
-        "documents": (found.documents, kept(trace, found, pages=False)),
-        "web": (found.web, kept(trace, found, pages=True)),
+        "documents": found.documents,
+        "web": found.web,
         "unknown": found.unknown,
+        "kept": None if found.unknown else kept(found),
     }
 
 
@@ -157,15 +156,14 @@ def test_the_table_of_the_lines_holds_what_every_place_of_them_leads_to(settings
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_its_own_settings_change_nothing_and_save_nothing(name: str) -> None:
+def test_its_own_settings_change_nothing(name: str) -> None:
     for trace in (each for each in stored() if each.finished or each.answer):
         if trace.strategy != name:
             continue
         entry = Entry.of(trace)
-        (row,) = StoredDecisions([entry]).redecide(entry.settings).rows
-        assert (row.plan.action, row.saved, row.searches, row.refines) == (trace.action, Saved(), False, False)
-        assert row.documents_kept == len(trace.kept("internal"))
-        assert row.pages_kept in (None, len(trace.kept("external")))
+        outcome = StoredDecisions([entry]).redecide(entry.settings)
+        assert outcome.rows[0].plan.action == trace.action
+        assert outcome.searches[0] == outcome.searches[1] and outcome.kept[0] == outcome.kept[1]
 
 
 def test_entries_are_what_they_were_where_they_share_their_parts() -> None:
@@ -195,61 +193,33 @@ def one(case: Case, **changes: Any) -> OutcomeRow:
     return row
 
 
-def test_a_run_that_becomes_correct_saves_its_search() -> None:
+def test_a_run_that_becomes_correct_searches_no_more() -> None:
     case = Case("balanced", [SOSO, BAD], web=FixedWeb(texts=WEB))
-    row = one(case, upper=0.3, lower=0.1)
+    outcome = StoredDecisions([Entry.of(case.trace)]).redecide(case.settings.changed(upper=0.3, lower=0.1))
+    (row,) = outcome.rows
     assert (row.before, row.plan.action, row.plan.web) == (A, C, "not needed")
-    rewrite, search, pages = case.trace.steps[-5:-2]
-    assert [rewrite.step, search.step, pages.step] == ["rewrite", "search", "refine"]
-    assert row.saved.searches == 1
-    assert row.saved.seconds == pytest.approx(sum(each.seconds or 0 for each in (rewrite, search, pages)))
+    assert outcome.searches == (1, 0)
 
 
-def test_documents_that_would_be_refined_for_the_first_time_are_counted() -> None:
+def test_documents_that_would_be_refined_for_the_first_time_are_unknown() -> None:
     case = Case("balanced", [SOSO], changes={"refine_on": ()})
-    row = one(case, refine_on=("AMBIGUOUS",))
-    assert (row.plan.documents, row.documents_kept, row.kept, row.refines) == ("unknown", None, None, True)
-    cut_anew = one(Case("balanced", [SOSO]), strip_sentences=2)
-    assert (cut_anew.plan.documents, cut_anew.refines) == ("unknown", False)
+    assert one(case, refine_on=("AMBIGUOUS",)).plan.documents == "unknown"
+    assert one(Case("balanced", [SOSO]), strip_sentences=2).plan.documents == "unknown"
 
 
 def test_pages_that_a_model_would_judge_are_not_counted_as_known() -> None:
     case = Case("balanced", [SOSO], changes={"refine_on": ()}, web=FixedWeb(texts=WEB))
     outcome = StoredDecisions([Entry.of(case.trace)]).redecide(case.settings.changed(strip_judge="llm"))
-    assert (outcome.rows[0].plan.web, outcome.rows[0].pages_kept, outcome.kept) == ("unknown", None, KeptStrips())
-    assert outcome.open == {PAGES_NOT_JUDGED: 1}
-    same = StoredDecisions([Entry.of(case.trace)]).redecide(case.settings)
-    assert same.kept == KeptStrips(len(case.trace.kept()), len(case.trace.kept()), 1)
-
-
-def called(case: Case, *steps: Step) -> Case:
-    """The same run, as if these outside calls had been made in it."""
-    calls = (Call(step=step, provider="p", model="" if step == "search" else "m", seconds=1.0) for step in steps)
-    case.trace = replace(case.trace, calls=tuple(calls))
-    return case
-
-
-def test_calls_are_saved_where_the_run_tells_whose_they_were() -> None:
-    case = called(Case("balanced", [SOSO], web=FixedWeb(texts=WEB)), "evaluate", "rewrite", "search", "answer")
-    saved = one(case, upper=0.3).saved
-    assert (saved.calls, saved.searches, saved.uncounted) == (2, 1, 0)
-    both = called(Case("balanced", [SOSO], web=FixedWeb(texts=WEB)), "refine", "refine", "search")
-    saved = one(both, upper=0.3).saved
-    assert (saved.calls, saved.uncounted) == (1, 1)
-
-
-def test_a_remembered_search_saves_none() -> None:
-    case = Case("balanced", [SOSO], web=FixedWeb(texts=WEB))
-    (search,) = case.trace.searches
-    case.trace = replace(case.trace, searches=(replace(search, found_at="2026-01-01"),))
-    row = one(case, upper=0.3)
-    assert (row.before, row.plan.action, row.saved.searches) == (A, C, 0)
+    assert (outcome.rows[0].plan.web, outcome.rows[0].kept, outcome.searches) == ("unknown", None, (1, 1))
+    assert outcome.open == {Unknown(Missing.PAGES_NOT_SCORED): 1}
 
 
 def test_a_model_that_had_nothing_to_choose_from_changes_nothing() -> None:
     """A blank chunk has no strips: whoever judges them, none is kept."""
-    row = one(Case("balanced", ["   "], score=lambda text: 0.9), strip_judge="llm")
-    assert (row.plan.documents, row.documents_kept) == ("known", 0)
+    case = Case("balanced", ["   "], score=lambda text: 0.9)
+    settings = case.settings.changed(strip_judge="llm")
+    (row,) = StoredDecisions([Entry.of(case.trace)]).redecide(settings).rows
+    assert (row.plan.documents, row.kept) == ("known", 0)
 
 
 def test_a_run_with_settings_of_another_version_is_decided_anew_with_their_defaults() -> None:
@@ -262,4 +232,4 @@ def test_a_run_with_settings_of_another_version_is_decided_anew_with_their_defau
 
 def test_an_empty_ledger_has_an_outcome() -> None:
     outcome = StoredDecisions([]).redecide(Settings())
-    assert (outcome.matrix, outcome.saved, outcome.kept.runs) == ({}, Saved(), 0)
+    assert (outcome.matrix, outcome.searches, outcome.kept) == ({}, (0, 0), (0, 0, 0))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from crag.analysis.whatif.entries import Entry, Missing, OutcomeRow, Saved, Unknown
+from crag.analysis.whatif.entries import Entry, Missing, OutcomeRow, Unknown
 from crag.analysis.whatif.replay_plan import StoredDecisions
 from crag.analysis.whatif.whatif import WhatIf, redecide
 from crag.core import events as ev
@@ -20,17 +20,11 @@ from tests.support.sizes import sized, thinned
 from tests.support.worlds import FIELDS, World, first_settings, other_settings, tuned
 
 NO_GRADES = Unknown(Missing.NO_GRADES)
-NO_JOINT = Unknown(Missing.NO_JOINT)
 NO_LOOP = Unknown(Missing.NO_LOOP)
 NO_ROUND = Unknown(Missing.NO_ROUND)
-NOT_JUDGED = Unknown(Missing.NOT_JUDGED)
 NOT_SCORED = Unknown(Missing.NOT_SCORED)
 NOT_SEARCHED = Unknown(Missing.NOT_SEARCHED)
-OTHER_LENGTH = Unknown(Missing.OTHER_LENGTH)
-OTHER_LOOP = Unknown(Missing.OTHER_LOOP)
 OTHER_RETRIEVAL = Unknown(Missing.OTHER_RETRIEVAL)
-OTHER_SEARCH = Unknown(Missing.OTHER_SEARCH)
-PAGES_NOT_JUDGED = Unknown(Missing.PAGES_NOT_JUDGED)
 PAGES_NOT_SCORED = Unknown(Missing.PAGES_NOT_SCORED)
 
 C, A, I = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT  # noqa: E741
@@ -52,33 +46,28 @@ def part(found: WhatIf | Trace, trace: Trace, origin: str) -> dict[str, tuple[St
     return {id: strips for id, strips in found.strips.items() if (id in pages) == (origin == "external")}
 
 
-def count(strips: dict[str, tuple[Strip, ...]]) -> int:
-    return sum(strip.kept for group in strips.values() for strip in group)
-
-
 def check(stored: Trace, ledger: StoredDecisions, settings: Settings, fresh: Trace) -> WhatIf:
     """Every claim of both what-ifs against a fresh run, and the two against each other."""
     found, row = redecide(stored, settings), row_of(ledger, settings)
     assert (row.before, row.plan.action, row.plan.round) == (found.before, found.action, found.round)
     assert (row.plan.documents, row.plan.web) == (found.documents, found.web)
-    assert found.unknown == ((row.plan.reason,) if row.plan.reason else row.plan.open)
+    assert found.unknown == row.plan.unknown
     if row.becomes == "unknown":
-        assert not found.strips and found.unknown and (row.kept, row.saved) == (None, Saved())
+        assert not found.strips and found.unknown and row.kept is None
         return found
     assert found.decision == fresh.decision
     assert found.round == len(fresh.rounds) - 1 or row.plan.open
     documents, web = part(found, stored, "internal"), part(found, stored, "external")
     if found.documents != "unknown":
         assert list(documents.items()) == list(part(fresh, fresh, "internal").items())
-        assert row.documents_kept == count(documents)
     if found.web != "unknown":
         assert [page.text for page in fresh.pages] == ([page.text for page in stored.pages] if web else [])
         assert web == part(fresh, fresh, "external")
-        assert row.pages_kept == count(web)
     assert (found.web == "not needed") == all(
         rewrite.purpose == "library" for rewrite in fresh.rewrites
     ) or row.plan.web == "unknown"
-    assert bool(found.unknown) == (row.kept is None)
+    kept = sum(strip.kept for strips in found.strips.values() for strip in strips)
+    assert row.kept == (None if found.unknown else kept)
     return found
 
 
@@ -153,7 +142,7 @@ def told(case: Ran, **changes: Any) -> tuple[Action | None, str, str, tuple[str,
         (
             partial(Ran, "plain-rag", GOOD, k=1),
             {"k": 2},
-            (None, "unknown", "not needed", (Unknown(Missing.NO_CHUNKS, 1),)),
+            (None, "unknown", "not needed", (Unknown(Missing.NOT_RETRIEVED, 1),)),
         ),
         (
             partial(Ran, "balanced", GOOD, k=1),
@@ -163,22 +152,22 @@ def told(case: Ran, **changes: Any) -> tuple[Action | None, str, str, tuple[str,
         (
             partial(Ran, "balanced", GOOD),
             {"evaluator": "joint", "aggregation": "joint"},
-            (None, "not used", "not needed", (NO_JOINT,)),
+            (None, "not used", "not needed", (NO_GRADES,)),
         ),
         (
             partial(Ran, "joint", GOOD),
             {"evaluator": "chunk", "aggregation": "any"},
             (None, "not used", "not needed", (NO_GRADES,)),
         ),
-        (partial(Ran, "balanced", GOOD), {"grade_chars": 9}, (None, "not used", "not needed", (OTHER_LENGTH,))),
+        (partial(Ran, "balanced", GOOD), {"grade_chars": 9}, (None, "not used", "not needed", (NO_GRADES,))),
         (
             partial(Ran, "joint", GOOD, BAD),
             {"k": 1},
-            (None, "not used", "not needed", (Unknown(Missing.OTHER_JOINT, 1),)),
+            (None, "not used", "not needed", (NO_GRADES,)),
         ),
-        (partial(Ran, "balanced", BAD, BAD), {"k": 1}, (None, "not used", "not needed", (OTHER_LOOP,))),
+        (partial(Ran, "balanced", BAD, BAD), {"k": 1}, (None, "not used", "not needed", (NO_LOOP,))),
         (partial(Ran, "balanced", SOSO), {"loop_on": ("AMBIGUOUS",)}, (None, "not used", "not needed", (NO_LOOP,))),
-        (partial(Ran, "balanced", SOSO), {"rewrite_keywords": 4}, (A, "known", "unknown", (OTHER_SEARCH,))),
+        (partial(Ran, "balanced", SOSO), {"rewrite_keywords": 4}, (A, "known", "unknown", (NOT_SEARCHED,))),
         (partial(Ran, "balanced", GOOD), {"upper": 1.0}, (A, "known", "unknown", (NOT_SEARCHED,))),
         (partial(Ran, "balanced", SOSO), {"refine_web": False}, (A, "known", "unknown", (PAGES_NOT_SCORED,))),
         (
@@ -191,11 +180,11 @@ def told(case: Ran, **changes: Any) -> tuple[Action | None, str, str, tuple[str,
             {"refine_on": ("CORRECT",)},
             (C, "unknown", "not needed", (NOT_SCORED,)),
         ),
-        (partial(Ran, "balanced", GOOD), {"strip_judge": "llm"}, (C, "unknown", "not needed", (NOT_JUDGED,))),
+        (partial(Ran, "balanced", GOOD), {"strip_judge": "llm"}, (C, "unknown", "not needed", (NOT_SCORED,))),
         (
             partial(Ran, "balanced", SOSO, internal_on=()),
             {"strip_judge": "llm"},
-            (A, "not used", "unknown", (PAGES_NOT_JUDGED,)),
+            (A, "not used", "unknown", (PAGES_NOT_SCORED,)),
         ),
         (
             partial(Ran, "balanced", GOOD, forced="INCORRECT"),

@@ -73,21 +73,23 @@ def test_of_a_list_the_one_item_that_the_question_names_is_quoted(question: str,
     assert extracted(question, [strip_of(chunk, chunk.text, 0.9)], chunk).text == said
 
 
-LESSONS = chunk_of("The program pays for much. Lessons that are covered:\n• Skiing\n• Scuba diving\nIt ends in May.")
-
-
 @pytest.mark.parametrize(
-    ("question", "said"),
+    ("text", "said"),
     [
-        ("Which lessons are covered?", "Lessons that are covered: • Skiing • Scuba diving [1]."),
-        ("How many lessons are covered?", "Lessons that are covered: [1]."),
+        ("Lessons that are covered:\n• Skiing\n• Diving\nIt ends.", "Lessons that are covered: • Skiing • Diving [1]."),
+        ("(1) Books are\n\n1. notes,\n\n2. maps.\n\n(2) No other.", "(1) Books are (1) notes, (2) maps [1]."),
+        ("You enter it\na) at login,\nb) to install.\nNever else.", "You enter it a) at login, b) to install [1]."),
+        ("Each day:\n1. work\n- at a desk\n(a) rest", "Each day: (1) work - at a desk (a) rest [1]."),
+        ("It is open\nto all.\n• Skiing", "It is open [1]."),
+        ("• Skiing\n• Diving", "Skiing [1]."),
     ],
 )
-def test_a_line_that_leads_to_a_list_is_quoted_with_it_where_things_are_asked_for(question: str, said: str) -> None:
-    answer = extracted(question, [strip_of(LESSONS, "Lessons that are covered:", 0.9)], LESSONS)
+def test_a_line_that_leads_to_a_list_is_quoted_with_it(text: str, said: str) -> None:
+    chunk = chunk_of(text)
+    answer = extracted("How many lessons?", [strip_of(chunk, text.partition("\n")[0], 0.9)], chunk)
     assert answer.text == said
     [citation] = answer.citations
-    assert citation.quote in LESSONS.text
+    assert citation.quote in chunk.text
 
 
 def test_a_figure_under_its_label_is_quoted_with_it() -> None:

@@ -126,8 +126,6 @@ async def test_documents_are_listed_filtered_and_read_page_by_page(engine: Engin
         second = record(await client.call_tool("documents", {"offset": first["next_offset"], "limit": 1}))
         assert second["documents"][0]["name"] == "bridge.pdf"
         assert len((await client.list_resource_templates()).resource_templates) == 2
-        prompt = await client.get_prompt("answer_from_documents", {"question": HIRED})
-        assert HIRED in prompt.messages[0].content.text  # type: ignore[union-attr]
 
 
 async def test_documents_are_added_as_text_or_bytes(engine: Engine) -> None:
@@ -235,8 +233,6 @@ async def test_what_is_no_request_is_an_error_of_the_protocol(engine: Engine) ->
         for uri in ("crag://documents/abcdef", "crag://runs/nope", "file:///etc/passwd", "crag://documents/a/pages/x"):
             with pytest.raises(MCPError, match=r"There is no (document|run|such resource)|Unknown resource"):
                 await client.read_resource(uri)
-        with pytest.raises(MCPError):
-            await client.get_prompt("answer_from_documents", {})
 
 
 async def test_a_workspace_sees_nothing_of_another(engine: Engine) -> None:
