@@ -105,13 +105,15 @@ def heat(worth: Gains, points: Sequence[tuple[float, float, str, str]], theme: s
         colorscale=[[0, colours["ground"]], [0.5, colours["soft"]], [1, colours["accent"]]],
         hovertemplate="upper %{y:.2f}, lower %{x:.2f}<br>worth %{z:.2f} a question<extra></extra>",
         hoverongaps=False,
-        colorbar={"thickness": 10, "outlinewidth": 0, "tickfont": {"color": colours["quiet"]}},
+        colorbar={"thickness": 10, "outlinewidth": 0},
     )
-    lowers, uppers, labels, symbols = zip(*points, strict=True)
-    marker = {"size": 11, "color": colours["ink"], "symbol": symbols}
-    look: dict[str, Any] = {"marker": marker, "textposition": "top center", "textfont": {"color": colours["ink"]}}
-    dots = _line(lowers, uppers, theme, mode="markers+text", text=labels, hoverinfo="skip", **look)
-    return _square([cells, dots], theme, "Lower threshold", "Upper threshold")
+    figure = _square([cells], theme, "Lower threshold", "Upper threshold")
+    label = {"showarrow": False, "yshift": 16, "bgcolor": colours["ground"], "font_color": colours["ink"]}
+    for lower, upper, text, symbol in points:
+        dot = {"size": 11, "color": colours["ink"], "symbol": symbol}
+        figure.add_trace(_line([lower], [upper], theme, mode="markers", marker=dot, hoverinfo="skip"))
+        figure.add_annotation(x=lower, y=upper, text=text, **label)
+    return figure
 
 
 def measured(traces: list[Any], names: Sequence[str], theme: str, across: Sequence[float]) -> Figure:

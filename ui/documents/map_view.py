@@ -236,8 +236,7 @@ def _describe(session: Session, chunks: Chunks, rows: NDArray[np.int64], asked: 
         for place, each in enumerate(asked[:_LISTED]):
             icon = words.ICONS.get(each.action, "")  # type: ignore[call-overload]
             label = f"{icon} {markdown(excerpt(each.text, 110))}"
-            key, run = f"map-open-{place}", each.run
-            st.button(label, key=key, type="tertiary", on_click=tables.show_run, args=(session, run))
+            clicks.button(label, f"map-open-{place}", tables.show_run, session, each.run, type="tertiary")
     _say_more(len(asked), "question")
 
 

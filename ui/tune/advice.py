@@ -125,7 +125,6 @@ def _heat(worth: Gains, settings: Settings, found: Recommendation | Refusal) -> 
     points = [(settings.lower, settings.upper, "sliders", "circle")]
     if isinstance(found, Recommendation):
         points.append((found.lower, found.upper, "recommended", "star"))
-    number = words.count(worth.base.size, "labelled question")
     st.subheader("Worth of every pair", anchor=False)
-    st.caption(f"Mean over {number}; the stronger the colour, the better.")
+    st.caption(f"Mean over {words.count(worth.base.size, 'labelled question')}; the stronger the colour, the better.")
     charts.shown(charts.heat(worth, points, charts.current_theme()), "tune-heat")

@@ -319,7 +319,7 @@ def test_results_and_settings_of_another_version_are_told_and_hide_no_others(eng
     list(evaluate(engine, id, RunRequest("", "balanced")))
     with closing(sqlite3.connect(engine.library().folder / "library.db")) as connection, connection:
         connection.execute(
-            "UPDATE results SET row = json_set(row, '$.first_action', 'MAYBE', '$.new_field', 1) WHERE place = 2"
+            "UPDATE results SET row = json_set(row, '$.action', 'MAYBE', '$.new_field', 1) WHERE place = 2"
         )
         connection.execute("UPDATE results SET row = json_set(row, '$.new_field', 1) WHERE place = 3")
         connection.execute("UPDATE evaluations SET settings = json_set(settings, '$.gone', 1)")
@@ -327,7 +327,7 @@ def test_results_and_settings_of_another_version_are_told_and_hide_no_others(eng
     assert made.stored.unknown == ("gone",)
     one, two, three = rows(engine.library(), made.id)
     assert "nother version" in two.problem and (two.question_id, two.run_id) == ("q2", f"{made.id}-2")
-    assert isinstance(one.first_action, Action) and three.answer_holds
+    assert isinstance(one.action, Action) and three.answer_holds
 
 
 def test_a_set_of_another_version_says_so_and_can_be_removed(engine: Engine) -> None:
