@@ -61,7 +61,9 @@ def _breaks_within(lines: list[str]) -> Iterator[int]:
         if _KEPT.match(line, begins) or _KEPT.match(following) or _BEGINS.match(following) or _CUT.search(line):
             continue
         indent = _indent(following)
-        if indent < begins + _INDENTED and not _is_wide(line[-1]) and not _is_wide(following[indent]):
+        # Scripts that put no blanks between words are wide.
+        wide = any(east_asian_width(letter) in "WF" for letter in (line[-1], following[indent]))
+        if indent < begins + _INDENTED and not wide:
             yield at
 
 
@@ -73,8 +75,3 @@ def _indent(line: str, start: int = 0) -> int:
 def _first_end(line: str) -> int:
     """How far the first word reaches from where the line begins."""
     return _indent(line) + len(line.split(None, 1)[0])
-
-
-def _is_wide(letter: str) -> bool:
-    """Whether it is of a script that puts no blanks between words."""
-    return east_asian_width(letter) in "WF"

@@ -55,7 +55,7 @@ def page(open_page, served, address):
     page = open_page(address)
     page.get_by_role("heading", name=re.compile(r"^2\d\d documents$")).wait_for()
     yield settled(page)
-    served.reading.unlink(missing_ok=True)
+    served.gate_of("embedding").unlink(missing_ok=True)
 
 
 def search(page, words):
@@ -96,7 +96,7 @@ def test_many_are_found_selected_tagged_together_and_asked_alone(page):
 
 
 def test_every_file_of_an_upload_is_told_also_after_a_reload_and_at_its_end(page, served):
-    served.reading.touch()
+    served.gate_of("embedding").touch()
     files = [("good", small_pdf(f"{TEXT} one.")), ("bad", b"\0"), ("again", small_pdf(f"{TEXT} one."))]
     files += [(f"more {number}", small_pdf(f"{TEXT} more {number}.")) for number in range(9)]
     page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(
@@ -110,7 +110,7 @@ def test_every_file_of_an_upload_is_told_also_after_a_reload_and_at_its_end(page
     page.get_by_text(done).wait_for()
     search(page, "canal")
     page.get_by_role("heading", name="50 of 210 documents").wait_for()
-    served.reading.unlink()
+    served.gate_of("embedding").unlink()
     for place, name in enumerate(("bad.pdf", "again.pdf")):
         expect(listed(page).locator("strong").nth(place)).to_have_text(name)
     page.reload()

@@ -36,7 +36,7 @@ def drop(page, name, *pages):
 def served(served_to_many):
     """A library of its own for each test."""
     yield served_to_many
-    served_to_many.reading.unlink(missing_ok=True)
+    served_to_many.gate_of("reading").unlink(missing_ok=True)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_a_private_library_stays_with_its_address(open_page):
 
 
 def test_files_are_added_on_the_first_screen_asked_about_cited_judged_and_found_in_the_history(page, served):
-    served.reading.touch()
+    served.gate_of("reading").touch()
     drop(page, "keeper.pdf", *KEEPER)
     page.get_by_test_id("stProgress").wait_for()
     expect(page.locator("[data-testid=stMain] strong", has_text="keeper.pdf").first).to_be_visible()
@@ -83,7 +83,7 @@ def test_files_are_added_on_the_first_screen_asked_about_cited_judged_and_found_
     box.fill(QUESTION)
     box.press("Enter")
     page.get_by_text("is asked as soon as a document has been read").wait_for()
-    served.reading.unlink()
+    served.gate_of("reading").unlink()
     page.locator(".action .word").wait_for()
     settled(page)
     page.locator("button.cite").first.click()
@@ -127,7 +127,7 @@ def test_documents_can_be_used_and_deleted_while_a_file_is_added(page, served):
     drop(page, "keeper.pdf", *KEEPER)
     page.get_by_role("heading", name="keeper.pdf").wait_for()
     settled(page)
-    served.reading.touch()
+    served.gate_of("reading").touch()
     drop(page, "other.pdf", "Nothing of the kind is told on this page\nof an altogether other book.")
     page.get_by_test_id("stProgress").wait_for()
     fresh(page)
@@ -136,12 +136,12 @@ def test_documents_can_be_used_and_deleted_while_a_file_is_added(page, served):
     page.get_by_text("1 chunk on page 3 of 6").wait_for()
     page.get_by_test_id("stProgress").wait_for()
     fresh(page)
-    served.reading.unlink()
+    served.gate_of("reading").unlink()
     page.get_by_text("2 documents").wait_for()
     page.get_by_text("1 chunk on page 3 of 6").wait_for()
     expect(page.locator(".progress")).to_have_count(0)
     settled(page)
-    served.reading.touch()
+    served.gate_of("reading").touch()
     drop(page, "third.pdf", "A third book tells of bridges\nand of nothing else.")
     page.get_by_test_id("stProgress").wait_for()
     while page.get_by_role("heading", name="keeper.pdf").count():
@@ -153,7 +153,7 @@ def test_documents_can_be_used_and_deleted_while_a_file_is_added(page, served):
     expect(page.get_by_role("heading", name="keeper.pdf")).to_have_count(0)
     page.get_by_test_id("stProgress").wait_for()
     fresh(page)
-    served.reading.unlink()
+    served.gate_of("reading").unlink()
     page.get_by_text("2 documents").wait_for()
     expect(page.locator(".progress")).to_have_count(0)
 

@@ -24,10 +24,9 @@ class Served:
     log: Path
     process: subprocess.Popen[bytes]
 
-    @property
-    def reading(self) -> Path:
-        """The gate that holds the indexing of files."""
-        return self.gate.with_suffix(".reading")
+    def gate_of(self, work: str) -> Path:
+        """The gate that holds the "reading" of files, or the "embedding" of their texts."""
+        return self.gate.with_suffix(f".{work}")
 
     @property
     def port(self) -> int:

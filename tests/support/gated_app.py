@@ -1,7 +1,8 @@
 """The app with work that can be held: while the file CRAG_TEST_GATE names exists, grading waits.
 
-While one of the same name and ".reading" exists, so does the reading of files. Run with `streamlit run`, behind the
-same edge as the app; the browser tests use it to look at a run, and to touch things, in its middle.
+While one of the same name and ".reading" exists, so does the reading of files, and with ".embedding" the making of
+vectors. Run with `streamlit run`, behind the same edge as the app; the browser tests use it to look at a run, and to
+touch things, in its middle.
 """
 
 import os
@@ -12,7 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from crag.core.config import AppConfig
 from crag.core.types import Grade, Passage
@@ -23,9 +26,18 @@ from ui.app.program import program
 from ui.server import start
 
 GATE = Path(os.environ["CRAG_TEST_GATE"])
-READING = GATE.with_suffix(".reading")
+READING, EMBEDDING = GATE.with_suffix(".reading"), GATE.with_suffix(".embedding")
 FREE = 3
 """Grades that pass a closed gate."""
+
+
+class GatedEmbedder(RememberingE5):
+    """Embeds, but not while the gate of embedding is closed."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        while EMBEDDING.exists():
+            time.sleep(0.02)
+        return super().embed(texts)
 
 
 class GatedReaders(FairQueue):
@@ -39,28 +51,19 @@ class GatedReaders(FairQueue):
             yield
 
 
-class GatedEvaluator:
-    """Grades chunks as `inner` does, but stops after a few while the gate is closed. Strips are graded at once."""
-
-    def __init__(self, inner: RememberingEvaluator) -> None:
-        self.inner, self.id, self.calls_models = inner, inner.id, inner.calls_models
+class GatedEvaluator(RememberingEvaluator):
+    """Grades chunks, but stops after a few while the gate is closed. Strips are graded at once."""
 
     def grade(self, question: str, passages: Sequence[Passage]) -> Iterator[Grade]:
-        for number, grade in enumerate(self.inner.grade(question, passages)):
+        for number, grade in enumerate(super().grade(question, passages)):
             while number >= FREE and GATE.exists():
                 time.sleep(0.02)
             yield grade
 
-    def grade_joint(self, question: str, passages: Sequence[Passage]) -> Grade:
-        return self.inner.grade_joint(question, passages)
-
-    def grade_strips(self, question: str, passage: Passage, spans: Sequence[tuple[int, int]]) -> Sequence[float | None]:
-        return self.inner.grade_strips(question, passage, spans)
-
 
 def gated(config: AppConfig) -> Engine:
-    embedder, evaluator = RememberingE5(config.models.threads), RememberingEvaluator(config.models.threads)
-    engine = Engine(config, embedder=embedder, evaluator=GatedEvaluator(evaluator))
+    embedder, evaluator = GatedEmbedder(config.models.threads), GatedEvaluator(config.models.threads)
+    engine = Engine(config, embedder=embedder, evaluator=evaluator)
     engine.readers = GatedReaders(config.limits.readers)
     return engine
 
