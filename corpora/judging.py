@@ -56,6 +56,6 @@ def is_accepted(short: str, text: str, question: AnswerQuestion) -> bool:
         for accepted in question.answers:
             match = answer_match(said, [accepted], scale=scale)
             words_alone = bool(short) and not any(letter.isdigit() for letter in accepted)
-            if match and (match.f1 == 1 or match.holds or (words_alone and match.f1 >= SHARED_WORDS)):
+            if match and (match.holds or (words_alone and match.f1 >= SHARED_WORDS)):
                 return True
     return False

@@ -61,8 +61,8 @@ def list_end(text: str, start: int, end: int) -> int | None:
 def _form_of(text: str, start: int, end: int) -> str:
     """How an item is marked, "1.", "(1)", "a)" or "-", whichever it is; empty for a line that is none."""
     mark = ITEM.match(text, start, end)
-    own = "".join(filter(str.isalnum, mark[0])) if mark else ""
-    return mark[0].replace(own or " ", "1" if own.isdigit() else "a") if mark else ""
+    shape = ("1" if each.isdigit() else "a" if each.isalpha() else each for each in (mark[0] if mark else ""))
+    return "".join(dict.fromkeys(shape))
 
 
 def _is_item(line: str) -> bool:

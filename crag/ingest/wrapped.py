@@ -33,8 +33,8 @@ def unwrap(text: str) -> str:
     full = {at for at, (_, wanted) in rooms.items() if wanted > width}
     parts = []
     for at, line in enumerate(lines):
-        begun = line.lstrip() if at - 1 in full else line
-        parts.append(f"{begun.rstrip()} " if at in full else f"{begun}\n")
+        part = line.lstrip() if at - 1 in full else line
+        parts.append(f"{part.rstrip()} " if at in full else f"{part}\n")
     return "".join(parts)[:-1]
 
 

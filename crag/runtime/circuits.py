@@ -41,14 +41,6 @@ class Service:
     account: Hashable = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenCircuit:
-    """A service that is left alone in one step, or being tried."""
-
-    name: str
-    step: Step
-
-
 @dataclass(slots=True)
 class _Circuit:
     failed: set[int] = field(default_factory=set)
@@ -100,12 +92,6 @@ class Circuits:
             found = self._circuits.get((service, step))
             if found is not None and found.trying == run:
                 found.trying, found.until = None, self._clock.now()
-
-    def open(self) -> list[OpenCircuit]:
-        """What is left alone at present, or being tried."""
-        with self._lock:
-            found = [of for of, each in self._circuits.items() if each.opened]
-        return [OpenCircuit(name=service.name, step=step) for service, step in found]
 
     def _well(self, service: Service, step: Step) -> None:
         with self._lock:

@@ -8,7 +8,9 @@ from crag.admin.roles import Actor
 from crag.admin.workspaces import own_name
 from tests.support.app_text import said, visit
 from tests.support.small_pdf import small_pdf
+from tests.support.tab_states import state_in
 from ui.app.program import program, stop_of_removed
+from ui.components.downloads import OffersState
 
 WORD = "Zanzibarine"
 TEXT = f"The {WORD} lighthouse of Alexandria guided ships into the harbour, and was built of stone."
@@ -123,6 +125,7 @@ def test_only_who_administers_has_the_page_and_what_is_done_there_is_audited(peo
     assert "dora@example.org" in str(cleo.dataframe[0].value)
     cleo.segmented_control(key="admin-view").set_value("Audit log").run()
     assert "invited as" in str(cleo.dataframe[0].value)
+    assert {"log-csv", "log-json"} <= state_in(cleo, OffersState).by_key.keys()
     assert not cleo.exception
 
 

@@ -59,8 +59,8 @@ def test_two_strategies_end_side_by_side_on_the_screen_a_citation_opens_there_an
     begin(page)
     done(page)
     expect(page.get_by_test_id("stTable").first).to_contain_text("Plain RAG")
-    assert lane(page, 0).locator(".tag.only", has_text="used only here").count()
-    assert lane(page, 1).locator(".action .word").inner_text() == "Your documents: enough"
+    expect(lane(page, 0).locator(".tag.only", has_text="used only here").first).to_be_attached()
+    expect(lane(page, 1).locator(".action .word")).to_have_text("Your documents: enough")
     assert lane(page, 0).locator(".action .word").count() == 0
     tops = [lane(page, number).locator(".cards").first.bounding_box()["y"] for number in (0, 1)]
     assert tops[0] == tops[1], "the chunks of both lanes begin at the same height"

@@ -84,10 +84,10 @@ def test_a_line_of_the_rail_is_dragged_and_a_chunk_that_is_open_stays_so(first):
     page.locator(".st-key-page-view img").wait_for()
     enough.press("ArrowLeft")
     settled(page)
-    assert page.locator(".st-key-page-view img").count() == 1, "what is opened beside the run stays too"
+    expect(page.locator(".st-key-page-view img"), "what is opened beside the run stays too").to_have_count(1)
     page.locator(".st-key-page-close button").click()
     page.locator(".st-key-page-view").wait_for(state="detached")
-    assert page.locator(".change").count() == 1
+    expect(page.locator(".change")).to_have_count(1)
 
 
 @pytest.mark.slow

@@ -9,10 +9,14 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.events import RunFinished, RunStarted
 from tests.support import local_models
-from tests.support.browsing import choose, fits, settled
+from tests.support.browsing import choose, fits, settled, until
 from tests.support.tune_runs import run
 
 pytestmark = pytest.mark.slow
+
+HEIGHTS = """() => [...document.querySelector('.js-plotly-plot .trace.bars')?.querySelectorAll('.point path') ?? []]
+    .map(bar => bar.getBoundingClientRect().height)"""
+"""Of the bars of the first kind in the first figure; none while Plotly draws it anew."""
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
@@ -53,7 +57,7 @@ def page(open_page, address):
 def test_a_click_on_a_bar_lists_its_runs_again_and_again_and_one_opens_in_ask(page):
     bars = page.locator(".js-plotly-plot").first.locator(".trace.bars")
     correct = bars.first.locator(".point path")
-    heights = correct.evaluate_all("bars => bars.map(bar => bar.getBoundingClientRect().height)")
+    heights = until(page, HEIGHTS)
     place = max(range(len(heights)), key=heights.__getitem__)
     listed = page.get_by_role("dialog").locator(".st-key-mon-list canvas").first
     for _ in range(2):  # a second click on the same bar opens its list as the first did

@@ -57,7 +57,6 @@ def test_runs_that_fail_one_after_another_open_it_for_that_step_and_that_key_alo
     assert caught.value.who == "qwen"
     circuits.check(MODEL, "answer", 9)
     assert not rests(circuits, 9, OTHER_KEY)
-    assert [(each.name, each.step) for each in circuits.open()] == [("qwen", "evaluate")]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +77,6 @@ def test_after_its_rest_one_run_tries_while_the_others_do_without(circuits: Circ
     assert not rests(circuits, 10), "all its calls may"
     circuits.ended(MODEL, "evaluate", 10, None, 60)
     assert not rests(circuits, 11)
-    assert not circuits.open()
 
 
 def test_a_trial_that_fails_doubles_the_rest_up_to_the_longest(circuits: Circuits, clock: FakeClock) -> None:

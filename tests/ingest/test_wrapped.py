@@ -15,8 +15,7 @@ GERMAN = (
 )
 ENGLISH = (
     "Reports go to the Office of Information and Regulatory Affairs in Washington. The Federal Acquisition Regulation "
-    "names whoever signs them for the Department of Homeland Security and for the General Services Administration, "
-    "and within which of the Regions they are kept by the Information System Security Officer."
+    "names who signs them for the Department of Homeland Security and for the General Services Administration."
 )
 NOTES = "Bread and butter\nMilk\nCall Anna about the Fair\nTrain leaves at nine from Platform Two\nHotel Astoria\n"
 VERSE = "The harbour sleeps beneath a shawl of rain,\nAnd lanterns drift\nBetween the moored and silent boats again,\n"

@@ -62,5 +62,5 @@ def test_nobody_waits_and_what_was_found_holds_for_a_while() -> None:
 
 
 def test_clients_load_where_they_hold_up_no_other_call() -> None:
-    told = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True, check=True).stdout
-    assert told.split() == ["openai", "MainThread", "langchain_openai", "MainThread"]
+    said = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["openai", "MainThread", "langchain_openai", "MainThread"]

@@ -18,7 +18,7 @@ def say(word: str) -> None:
 
 def main(what: str, file: str, data: str) -> None:
     for number in itertools.count():
-        say("begun")
+        say("started")
         if what == "backup":
             create_backup(Path(data), Path(file))
         else:

@@ -43,14 +43,15 @@ def settled(page):
 
 
 def until(page, script, arg=None):
-    """Waits until the function returns true in the page.
+    """What the function returns in the page, once that is true.
 
     Playwright's own wait looks again from within the page, where our security policy forbids what it does for that.
     """
     ends = time.monotonic() + SECONDS
-    while not page.evaluate(script, arg):
+    while not (found := page.evaluate(script, arg)):
         assert time.monotonic() < ends, f"not within {SECONDS:g} seconds: {script}"
         page.wait_for_timeout(50)
+    return found
 
 
 def fits(page, *widths):

@@ -28,14 +28,14 @@ def work_until_killed(
     `url`: the database that holds the library, where it is no file; `uri`: the Milvus that has its index, if one has.
     """
     with started("-m", "tests.support.adding_child", folder, prefix, url, uri) as child:
-        told = "".join(line_of(child) for _ in range(after))
+        said = "".join(line_of(child) for _ in range(after))
         time.sleep(seconds)
         child.kill()
-        told += child.communicate()[0]
+        said += child.communicate()[0]
     assert child.returncode == -signal.SIGKILL, "the adding process must die by the kill, not of itself"
     # A line cut short by the kill was confirmed to nobody.
-    said = [line.split() for line in told.split("\n")[:-1]]
-    added, begun, gone = ([id for word, id in said if word == step] for step in ("added", "deleting", "deleted"))
+    rows = [line.split() for line in said.split("\n")[:-1]]
+    added, begun, gone = ([id for word, id in rows if word == step] for step in ("added", "deleting", "deleted"))
     return Confirmed(
         there=[id for id in added if id not in begun], gone=gone, open=[id for id in begun if id not in gone]
     )

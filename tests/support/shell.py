@@ -90,10 +90,10 @@ def told_apart(module: str, *arguments: object) -> Any:
     return json.loads(ran.stdout.splitlines()[-1])
 
 
-def line_of(begun: subprocess.Popen[str]) -> str:
+def line_of(child: subprocess.Popen[str]) -> str:
     """The next line that a process writes; nothing where it has ended."""
-    assert begun.stdout is not None
-    return begun.stdout.readline()
+    assert child.stdout is not None
+    return child.stdout.readline()
 
 
 def process(*arguments: object, given: str | bytes = b"", cwd: Path | None = None, **more: str) -> Ran:

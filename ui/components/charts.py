@@ -89,10 +89,10 @@ def reliability(found: Reliability, theme: str) -> Figure:
     return _square([_diagonal(theme), dots], theme, "Mean score of the bin", "Share that is relevant")
 
 
-def heat(worth: Gains, points: Sequence[tuple[float, float, str, str]], theme: str) -> Figure:
+def heat(worth: Gains, best: tuple[float, float] | None, theme: str) -> Figure:
     """Utility by lower (across) and upper threshold (up), which pairs that are none leave empty.
 
-    `points`: lower, upper, label and symbol of the pairs that are marked.
+    `best`: lower and upper of the pair that is recommended.
     """
     import plotly.graph_objects as go  # takes half a second to load; only a chart needs it
 
@@ -108,11 +108,11 @@ def heat(worth: Gains, points: Sequence[tuple[float, float, str, str]], theme: s
         colorbar={"thickness": 10, "outlinewidth": 0},
     )
     figure = _square([cells], theme, "Lower threshold", "Upper threshold")
-    label = {"showarrow": False, "yshift": 16, "bgcolor": colours["ground"], "font_color": colours["ink"]}
-    for lower, upper, text, symbol in points:
-        dot = {"size": 11, "color": colours["ink"], "symbol": symbol}
-        figure.add_trace(_line([lower], [upper], theme, mode="markers", marker=dot, hoverinfo="skip"))
-        figure.add_annotation(x=lower, y=upper, text=text, **label)
+    if best is not None:
+        star = {"size": 11, "color": colours["ink"], "symbol": "star"}
+        figure.add_trace(_line(best[:1], best[1:], theme, mode="markers", marker=star, hoverinfo="skip"))
+        look = {"showarrow": False, "yshift": 16, "bgcolor": colours["ground"], "font_color": colours["ink"]}
+        figure.add_annotation(x=best[0], y=best[1], text="recommended", **look)
     return figure
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from crag.analysis.thresholds.recommend import Recommendation, Refusal, recommend
-from crag.analysis.thresholds.sweep import Effort, Gains, Weights, gains
+from crag.analysis.thresholds.sweep import Effort, Weights, gains
 from crag.core.settings import Settings
 from crag.export.html import words
 from crag.export.html.safe_text import markdown
@@ -84,12 +84,8 @@ def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) ->
         action = st.container(width="content")
         worth = _weights()
 
-    spent: dict[str, Any] = {
-        "aggregation": settings.aggregation,
-        "weights": worth,
-        "effort": Effort.of(settings),
-        "doubt": settings.ambiguity_margin,
-    }
+    spent: dict[str, Any] = {"aggregation": settings.aggregation, "doubt": settings.ambiguity_margin}
+    spent |= {"weights": worth, "effort": Effort.of(settings)}
 
     def advised() -> Recommendation | Refusal:
         return recommend(part.questions, current=(own.upper, own.lower), **spent)
@@ -100,9 +96,17 @@ def show(about: Hashable, part: Learnable, settings: Settings, own: Settings) ->
     if isinstance(found, Recommendation):
         with action:
             sliders.offer("recommended", settings, found.upper, found.lower)
-    if len({each.answerable for each in part.questions if each.known} - {None}) == 2:
-        # Labels of one kind alone always favour an extreme pair.
-        _heat(cached("gains", part, (about, worth), lambda: gains(part.questions, **spent)), settings, found)
+    if len({each.answerable for each in part.questions if each.known} - {None}) < 2:
+        return  # labels of one kind alone always favour an extreme pair
+    theme = charts.current_theme()
+    best = (found.lower, found.upper) if isinstance(found, Recommendation) else None
+    every = cached("gains", part, (about, worth), lambda: gains(part.questions, **spent))
+    figure = cached("heat", part, (about, worth, theme, best), lambda: charts.heat(every, best, theme))
+    here = gains(part.questions, uppers=[settings.upper], lowers=[settings.lower], **spent).utility()[0, 0]
+    st.subheader("Worth of every pair", anchor=False)
+    number = words.count(every.base.size, "labelled question")
+    st.caption(f"Mean over {number}; the stronger the colour, the better. The sliders' pair is worth {here:.2f}.")
+    charts.shown(figure, "tune-heat")
 
 
 def _draw_advice(found: Recommendation | Refusal) -> None:
@@ -118,13 +122,3 @@ def _draw_advice(found: Recommendation | Refusal) -> None:
     st.markdown(markdown(recommendation_sentence(found)))
     for each in found.warnings:
         st.warning(markdown(warning_sentence(each)))
-
-
-def _heat(worth: Gains, settings: Settings, found: Recommendation | Refusal) -> None:
-    """The map, with the sliders' pair and the recommended one marked."""
-    points = [(settings.lower, settings.upper, "sliders", "circle")]
-    if isinstance(found, Recommendation):
-        points.append((found.lower, found.upper, "recommended", "star"))
-    st.subheader("Worth of every pair", anchor=False)
-    st.caption(f"Mean over {words.count(worth.base.size, 'labelled question')}; the stronger the colour, the better.")
-    charts.shown(charts.heat(worth, points, charts.current_theme()), "tune-heat")

@@ -145,7 +145,7 @@ _NO_SCORES = "None of these runs was graded the way this strategy grades."
 
 
 def _labelled(material: Material, settings: Settings, own: Settings, warning: DeltaGenerator) -> None:
-    """The recommendation and the curves.
+    """The recommendation, the map of all pairs and the curves.
 
     `warning`: where it is said that too much becomes AMBIGUOUS.
     """

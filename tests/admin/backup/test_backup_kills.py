@@ -33,7 +33,7 @@ def killed(seconds: float, *arguments: object) -> float:
     With 0 it is killed when it has done it once.
     """
     with started("-m", "tests.support.backup_child", *arguments) as child:
-        assert line_of(child) == "begun\n"
+        assert line_of(child) == "started\n"
         began = time.perf_counter()
         if seconds:
             time.sleep(seconds)

@@ -107,11 +107,11 @@ def test_a_reply_that_claims_nothing_is_no_answer_in_whatever_words(said: str) -
 
 
 @pytest.mark.parametrize(
-    "begun", ["No answer was filed: it", "NO ANSWER for that. It", "No answers, yet it", "Not so: it"]
+    "start", ["No answer was filed: it", "NO ANSWER for that. It", "No answers, yet it", "Not so: it"]
 )
-def test_an_answer_that_begins_like_none_is_kept(begun: str) -> None:
-    kept = whole(writes(f"{begun} was opened in 1890 [1]."), QUESTION, KNOWLEDGE)
-    assert not kept.abstained and kept.text == f"{begun} was opened in 1890 [1]."
+def test_an_answer_that_begins_like_none_is_kept(start: str) -> None:
+    kept = whole(writes(f"{start} was opened in 1890 [1]."), QUESTION, KNOWLEDGE)
+    assert not kept.abstained and kept.text == f"{start} was opened in 1890 [1]."
 
 
 def test_nothing_to_answer_from_costs_no_call() -> None:
