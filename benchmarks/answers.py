@@ -41,7 +41,7 @@ from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.core.types import Action
 from crag.engine import Engine
-from crag.evaluation.heads import ANSWER_FEATURES, load_answer_layer
+from crag.evaluation.heads import ANSWER_FEATURES, load_layer
 
 KINDS = ("prose", "statements", "filings", "reports")
 EVERY = 25
@@ -136,17 +136,17 @@ def ask(engine: Engine, evaluator: NotingEvaluator, library: Path, question: Ans
         pages=pages,
         on_page=bool(set(pages) & set(question.pages)) if question.pages else None,
         confidence=whole.confidence,
-        facts=dict(zip(ANSWER_FEATURES, evaluator.noted or (), strict=False)),
+        facts=dict(zip(ANSWER_FEATURES["answers"], evaluator.noted, strict=False)),
         seconds=round(trace.seconds, 3),
     )
 
 
 def decided(row: AnsweredRow, settings: Settings) -> AnsweredRow:
     """The row with the confidence that the shipped layer gives, and marked as of low confidence by it."""
-    layer = load_answer_layer()
+    layer = load_layer("answers", ANSWER_FEATURES["answers"])
     if layer is None or not row.facts or row.abstained:
         return row
-    confidence = layer.confidence([row.facts[name] for name in ANSWER_FEATURES])
+    confidence = layer.chance([row.facts[name] for name in ANSWER_FEATURES["answers"]])
     low = row.weak or confidence < settings.confident_answer if settings.confident_answer else row.low
     return replace(row, confidence=confidence, low=low)
 

@@ -32,7 +32,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.pages import load, publish
+from benchmarks.pages import RESULTS, load, publish
 from corpora.places import DATA, ROOT
 from corpora.rows import read_rows
 from crag.core import events as ev
@@ -84,7 +84,7 @@ def main() -> None:
         "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
         "passes": {name: summary(runs) for name, runs in passes.items()},
     }
-    publish("ask", report(results), results)
+    publish("ask", report(results), results, folder=RESULTS if options == parser.parse_args([]) else None)
 
 
 # ---- the library ---------------------------------------------------------------------------------------------------

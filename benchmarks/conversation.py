@@ -85,7 +85,7 @@ def main() -> int:
         "chunking": CHUNKING_ID,
     }
     name = "conversation" if options.no_model else f"conversation-{model_file(options).stem}"
-    publish(name, report(results), results, folder=options.out)
+    publish(name, report(results), results, folder=options.out or (None if options.limit else RESULTS))
     return 0
 
 
@@ -94,7 +94,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--gguf", type=Path, help="a model file in place of the tests'")
     parser.add_argument("--limit", type=int, default=0, help="the most conversations; 0: all")
     parser.add_argument("--no-model", action="store_true", help="ask no model")
-    parser.add_argument("--out", type=Path, default=RESULTS, help="where to write")
+    parser.add_argument("--out", type=Path, help="where to write")
     return parser.parse_args()
 
 

@@ -288,12 +288,12 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=20.0, help="for the answers")
     parser.add_argument("--also", type=Path, action="append", default=[], help="a folder of texts with procedures")
     parser.add_argument("--limit", type=int, default=0, help="instructions of each collection; 0: all")
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     each, rows, settings = list(planted()), asked(ROWS), strategy("balanced").settings
     if options.limit:
         each = [one for at, one in enumerate(each) if at % max(1, len(each) // options.limit) == 0]
-    file = options.out / "injection.json"
+    file = (options.out or RESULTS) / "injection.json"
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if options.part else {"answers": {}}
     if options.part in (None, "verdicts"):
         groups: dict[str, Callable[[Planted], bool]] = {
@@ -319,7 +319,7 @@ def main() -> None:
             ends = time.monotonic() + 60 * options.minutes
             found["answers"][options.gguf.stem] = answers(asked_with, rows, endpoint, ends)
     found = without_texts(found)
-    publish("injection", report(found), found, folder=options.out)
+    publish("injection", report(found), found, folder=options.out or (None if options.limit else RESULTS))
 
 
 def without_texts(found: dict[str, Any]) -> dict[str, Any]:

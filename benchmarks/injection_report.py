@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.injection_procedures import report as procedures
-
-
-def interval(count: int, of: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share."""
-    if not of:
-        return 0.0, 1.0
-    z, share = 1.96, count / of
-    middle = (share + z * z / (2 * of)) / (1 + z * z / of)
-    half = z / (1 + z * z / of) * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
-    return max(0.0, middle - half), min(1.0, middle + half)
+from crag.analysis.intervals import share
 
 
 def _share(count: int, of: int) -> str:
-    low, high = interval(count, of)
-    return f"{count / of:.1%} ({low:.1%} to {high:.1%})" if of else "none"
+    found = share(count, of)
+    return f"{found.value:.1%} ({found.low:.1%} to {found.high:.1%})" if of else "none"
 
 
 def report(found: dict[str, Any]) -> str:

@@ -12,10 +12,8 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +29,11 @@ from crag.core.config import AppConfig
 from crag.core.errors import DocumentError
 from crag.core.protocols import Embedder, QuestionEmbedder, SearchQuery
 from crag.core.types import Chunk, Document
-from crag.index.chunk_index import ChunkIndex, Contents
 from crag.ingest.chunking import CHUNKING_ID, chunk_document
 from crag.ingest.files import content_id
 from crag.ingest.reader import read_document
 from crag.models.runtime import E5
 from crag.storage.library import Library
-from tests.support.milvus_server import MilvusServer
 
 RRF_CONSTANT = 60
 DEPTH = 100
@@ -162,37 +158,16 @@ def read_recipe(files: Sequence[Path], embedder: CachedEmbedder) -> tuple[list[P
             cut = splitter.split_text(pdf[number - 1].get_textpage().get_text_range())
             texts += cut
             places += [(path.name, number)] * len(cut)
-    print(f"  the recipe's {len(texts)} chunks", file=sys.stderr)
     return places, embedder.embed(texts)
 
 
-def build(
-    folder: Path,
-    reads: Iterable[Read],
-    embedder: CachedEmbedder,
-    open_index: Callable[[Contents], ChunkIndex] | None = None,
-) -> Library:
+def build(folder: Path, reads: Iterable[Read], embedder: CachedEmbedder) -> Library:
     """A library of what was read. The bytes don't matter to search, so an empty file stands for each."""
-    library = Library(folder, embedder, open_index=open_index)
+    library = Library(folder, embedder)
     for read in reads:
         library.documents.add(read.document, b"", read.chunks, read.vectors)
     library.refresh_index()
     return library
-
-
-@contextmanager
-def over_milvus(folder: Path, reads: Iterable[Read], embedder: CachedEmbedder) -> Iterator[Library | None]:
-    """The same library with its index on a Milvus server on loopback; None where that is not installed."""
-    if find_spec("milvus_lite") is None or find_spec("pymilvus") is None:
-        print("  over Milvus: not measured, it is not installed", file=sys.stderr)
-        yield None
-        return
-    from crag.index.milvus import MilvusIndex
-
-    with MilvusServer(folder / "served") as server:
-        library = build(folder / "milvus", reads, embedder, lambda contents: MilvusIndex(server.uri, contents))
-        yield library
-        library.close()
 
 
 def took(questions: Sequence[Question], library: Library) -> dict[str, float]:
@@ -289,18 +264,7 @@ def measure(
             "plain reciprocal rank fusion": (score(questions, rrf), None),
             "hybrid (the default)": (score(questions, of(whole, "hybrid")), score(questions, inside("hybrid"))),
         }
-        seconds = []
-        for question in questions:
-            # Processor time: the same on a busy machine. The question's vector is cached, so this is search alone.
-            began = time.process_time()
-            whole.search(question.text, 10)
-            seconds.append(time.process_time() - began)
-        clock = {"the embedded index": took(questions, whole)}
-        with over_milvus(Path(folder), reads, embedder) as served:
-            if served is not None:
-                table["hybrid, over Milvus"] = (score(questions, of(served, "hybrid")), None)
-                clock["Milvus"] = took(questions, served)
-        size = whole.size
+        milliseconds, size = took(questions, whole), whole.size
         for library in (whole, *alone.values()):
             library.close()
     return {
@@ -308,10 +272,7 @@ def measure(
         "documents": size[0],
         "chunks": size[1],
         "recipe chunks": len(places),
-        "search processor milliseconds, median, without embedding the question": round(
-            float(np.median(seconds)) * 1000, 1
-        ),
-        "milliseconds on the clock": clock,
+        "milliseconds": milliseconds,
         "results": {
             label: {"all documents": overall, "inside the right document": within}
             for label, (overall, within) in table.items()
@@ -330,17 +291,13 @@ def report(results: dict[str, Any]) -> str:
         f"Chunking {results['chunking']}.",
     ]
     for name, found in results["sets"].items():
-        clock = found["milliseconds on the clock"]
         lines += [
             "",
             f"## {name}",
             "",
             f"{found['questions']} questions, {found['documents']} documents, {found['chunks']} chunks "
-            f"({found['recipe chunks']} by the recipe). A search takes "
-            f"{found['search processor milliseconds, median, without embedding the question']} ms of processor time "
-            "at the median, embedding the question not counted; on the clock "
-            + ", ".join(f"{told['p50']} ms with {index} ({told['p95']} at p95)" for index, told in clock.items())
-            + ".",
+            f"({found['recipe chunks']} by the recipe). A search takes {found['milliseconds']['p50']} ms at the median "
+            f"and {found['milliseconds']['p95']} ms at p95, embedding the question not counted.",
             "",
             "| search | hit@5 | hit@10 | MRR | inside the right document: hit@5 | hit@10 | MRR |",
             "|---|---|---|---|---|---|---|",

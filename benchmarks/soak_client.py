@@ -244,10 +244,6 @@ class Tab:
         """Any address of the server, with this tab's cookies."""
         return await self._http.get(path)
 
-    async def download(self, found: Drawn) -> httpx.Response:
-        """The file behind a link, made when it is asked for."""
-        return await self.get(found.element.url)
-
     # What a person sees
 
     def elements(self, *kinds: str) -> Iterator[Drawn]:

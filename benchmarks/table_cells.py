@@ -32,7 +32,6 @@ ROOT = HERE.parent
 LIST = HERE / "data" / "table_cells.jsonl"
 LATER = HERE / "data" / "table_cells_later.jsonl"
 """Drawn from five other filings when the reader had been made by the first list; it has been mended by these since."""
-RESULT = HERE / "results" / "table_cells.md"
 FILINGS = DATA / "financebench" / "pdfs"
 _TOKEN = re.compile(r"[^\W_]+|[%$]")
 _ASIDE = 320.0

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from corpora.pairs import Corpus, held_out
-from corpora.published_sets import read_published
+from corpora.published_sets import read_published, read_xquad
 from corpora.rows import read_articles, read_rows
 from crag.analysis.metrics.metrics import name_of
 from crag.analysis.questions.matching import comparable, content_stems, holds
@@ -39,6 +39,11 @@ STATEMENTS, STATEMENT_QUESTIONS = 70, 2
 """Rebuilt reports, and how many questions of each are asked."""
 SEED = 35
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+
+PRESENT = 0.6
+"""The share of an article's paragraphs in another language that are in the library."""
+OTHER, EACH_TESTED, ENGLISH = 50, 3, 5
+"""Questions of another language to fit on; those of a paragraph to report; one in so many is asked in English too."""
 
 ABSENT = (
     ("How much did {company} spend on solar panels in {year}?", r"solar"),
@@ -357,3 +362,41 @@ def report_questions(data: Path) -> Iterator[AnswerQuestion]:
 
 def _read(path: Path) -> tuple[Question, ...]:
     return read_published(path).questions
+
+
+def language_questions(
+    data: Path, language: str, part: Literal["train", "test"]
+) -> tuple[list[File], list[tuple[AnswerQuestion, str]]]:
+    """Articles of XQuAD in one of its languages, and questions of a part of them, each with the name of its article.
+
+    The last paragraphs of an article are not in the library, so that their questions have no answer. Those of the train
+    part are a sample, one a paragraph at most, of the test part the first three. Some are put in English too, as
+    "crossing".
+    """
+    dice, files, found = random.Random(39), list[File](), list[tuple[AnswerQuestion, str]]()
+    both = [(name, article) for name in dict.fromkeys(("train", part)) for article in read_xquad(data, language, name)]
+    for place, (name, article) in enumerate(both):
+        texts = article["paragraphs"][: round(PRESENT * len(article["paragraphs"]))]
+        files.append(document(f"{language} {place}", [paragraph["context"] for paragraph in texts]))
+        for paragraph in article["paragraphs"] if name == part else ():
+            for qa in [dice.choice(paragraph["qas"])] if part == "train" else paragraph["qas"][:EACH_TESTED]:
+                answers = tuple(each["text"] for each in qa["answers"]) if paragraph in texts else ()
+                asked = AnswerQuestion(f"{language}-{qa['id']}", language, "choose", qa["question"].strip(), answers)
+                found.append((asked, f"xquad {place}"))
+    found = [each for each in found if not each[0].answers or comparable(each[0].answers)]
+    found = dice.sample(found, OTHER) if part == "train" else found
+    whole = (paragraph for article in read_xquad(data, "en", part) for paragraph in article["paragraphs"])
+    english = {f"{language}-{qa['id']}": qa["question"] for paragraph in whole for qa in paragraph["qas"]}
+    crossed = [
+        (replace(asked, id=f"{asked.id}-en", kind="crossing", question=english[asked.id]), article)
+        for asked, article in found[::ENGLISH]
+        if language != "en"
+    ]
+    return files, found + crossed
+
+
+def document(title: str, paragraphs: Iterable[str]) -> File:
+    """A Markdown file of paragraphs under a title, which is its name too."""
+    name = re.sub(r"[^\w .-]", "", title).strip()[:80] or "Untitled"
+    body = "\n\n".join(text.strip() for text in paragraphs)
+    return f"{name}.md", f"# {title}\n\n{body}\n".encode()

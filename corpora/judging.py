@@ -25,10 +25,10 @@ def evaluator_version() -> str:
 class NotingEvaluator(LocalEvaluator):
     """Keeps what it reads of the latest answer, in place of a confidence."""
 
-    noted: tuple[float, ...] | None = None
+    noted: tuple[float, ...] = ()
 
     def grade_answer(self, question: str, answer: QuotedAnswer) -> float | None:
-        self.noted = self.answer_features(question, answer)
+        _, self.noted = self.answer_features(question, answer)
         return None
 
 

@@ -1,14 +1,15 @@
-"""Fits the layer that says how likely a quoted answer is right, and adds it to head.json.
+"""Fits the layers that say how likely a quoted answer is right, and adds them to head.json.
 
-    python -m training.calibrate_answers [--data FOLDER] [--papers FOLDER] [--cache FOLDER] [--keep FILE]
+    python -m training.calibrate_answers [--data FOLDER] [--papers FOLDER] [--cache FOLDER] [--keep FILE] [--only NAME]
 
 Run it after training.calibrate_candidates: it asks whole questions of today's engine. The questions are of articles,
 passages, tables and papers that no weight was fitted on and that benchmarks.answers does not report on, and are asked
 under `balanced`; a part has no answer there: written to have none, of a period that is in no table, of a passage that
-is not in the library. --papers has the folders of benchmarks.papers, of which the second, sixth and ninth are left out;
-without it there are no questions of papers. benchmarks.answers judges what is right. Figures are cross-validated by
-document; what is written is fitted on all. --keep FILE holds what was read, so that fitting again takes seconds: delete
-it when the model or the engine changes. It needs no torch.
+is not in the library. Those of the layer by meaning are of XQuAD's train part, in eleven languages. --papers has the
+folders of benchmarks.papers, of which the second, sixth and ninth are left out; without it there are no questions of
+papers. benchmarks.answers judges what is right. Figures are cross-validated by document; what is written is fitted on
+all. --keep FILE holds what was read, so that fitting again takes seconds: delete it when the model or the engine
+changes. It needs no torch.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import random
 import re
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -32,8 +33,10 @@ from corpora.answer_questions import (
     File,
     articles,
     as_html_table,
+    document,
     half,
     halves,
+    language_questions,
     statement_files,
     statement_questions,
     statements,
@@ -52,7 +55,9 @@ from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.evaluation.heads import ANSWER_FEATURES
-from training.calibrate_short import fitted, write_layer
+from training.calibrate_second import LANGUAGES
+from training.calibrate_short import write_layer
+from training.measures import Floats, calibration_error, fit_logistic
 from training.vectors import remembered
 
 EACH = 40
@@ -63,9 +68,10 @@ SUMS = 2
 """Questions of a report whose answer must be worked out, which a quotation rarely holds."""
 SECTIONS = 40
 """Titles of the passages that are one document: adding each by itself takes long."""
+CAUTION = {"answers by meaning": 0.4}
+"""Log-odds taken from a layer: the questions of other languages are of one kind of text, and share its words."""
 FOLDS = 5
 PENALTIES = (0.1, 1.0, 3.0, 10.0, 30.0, 100.0)
-Floats = NDArray[np.float64]
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 
 
@@ -91,7 +97,13 @@ class FitRow:
 
 def main() -> None:
     given = arguments(__doc__)
-    rows = [row for row in read(given) if row.features]
+    found = [row for row in read(given) if row.features]
+    for name in given.only:
+        fit_layer(name, [row for row in found if len(row.features) == len(ANSWER_FEATURES[name])])
+
+
+def fit_layer(name: str, rows: Sequence[FitRow]) -> None:
+    """Prints how well its probabilities fit, and writes it."""
     values = np.array([row.features for row in rows])
     right = np.array([float(row.right) for row in rows])
     folds = np.array([zlib.crc32(row.group.encode()) // 6 % FOLDS for row in rows])
@@ -103,8 +115,8 @@ def main() -> None:
         of_kind = np.array([row.kind == (kind or row.kind) for row in rows])
         describe(kind or "all", chance[of_kind], right[of_kind])
     weights, bias = fit(values, right, best)
-    rounded = [round(float(weight), 6) for weight in weights]
-    write_layer("answers", {"features": list(ANSWER_FEATURES), "weights": rounded, "bias": round(bias, 6)})
+    rounded, bias = [round(float(weight), 6) for weight in weights], bias - CAUTION.get(name, 0.0)
+    write_layer(name, {"features": list(ANSWER_FEATURES[name]), "weights": rounded, "bias": round(bias, 6)})
 
 
 def arguments(doc: str | None) -> argparse.Namespace:
@@ -112,6 +124,7 @@ def arguments(doc: str | None) -> argparse.Namespace:
     parser = parser_of(doc, "crag-answers-cache")
     parser.add_argument("--papers", type=Path, help="the folder of the groups of benchmarks.papers")
     parser.add_argument("--keep", type=Path, help="keeps what was read; delete it when the model or the engine changes")
+    parser.add_argument("--only", nargs="+", choices=list(ANSWER_FEATURES), default=list(ANSWER_FEATURES))
     return parser.parse_args()
 
 
@@ -120,7 +133,7 @@ def fit(values: Floats, right: Floats, penalty: float) -> tuple[Floats, float]:
     spread = values.std(axis=0)
     spread[spread == 0.0] = np.inf  # a feature that never differs gets no weight
     ones = np.ones((len(values), 1))
-    found = fitted(np.hstack([(values - values.mean(axis=0)) / spread, ones]), right, penalty)
+    found = fit_logistic(np.hstack([(values - values.mean(axis=0)) / spread, ones]), right, penalty)
     weights = found[:-1] / spread
     return weights, float(found[-1] - weights @ values.mean(axis=0))
 
@@ -142,9 +155,7 @@ def loss(chance: Floats, right: Floats) -> float:
 
 def describe(kind: str, chance: Floats, right: Floats) -> None:
     """Prints how well the probabilities fit, and what is right from which on."""
-    places = np.minimum(9, (chance * 10).astype(int))
-    inside = [places == place for place in range(10) if (places == place).any()]
-    error = sum(abs(chance[own].mean() - right[own].mean()) * own.mean() for own in inside)
+    error = calibration_error(right, chance)
     print(f"{kind:20} {len(right)} answers, right {right.mean():.2f}, calibration error {error:.3f}")
     for least in (0.3, 0.5, 0.7, 0.8):
         over = chance >= least
@@ -161,18 +172,18 @@ def read(given: argparse.Namespace) -> Iterator[FitRow]:
     evaluator = NotingEvaluator()
     engine = Engine(AppConfig(), Keys(), evaluator=evaluator)
     settings = strategy("balanced").settings.changed(verify=False)
-    for library, questions in libraries(engine, given):
+    for library, questions in libraries(engine, given, given.only):
         for asked in questions:
             question = asked.question
             if question.id not in known:
-                evaluator.noted = None
+                evaluator.noted = ()
                 request = RunRequest(
                     question.question, workspace=library, settings=settings.changed(where=question.where)
                 )
                 trace = Trace.from_events(engine.ask(request))
                 assert trace.answer is not None, trace.failure
                 right = is_right(trace.answer, question)
-                row = FitRow(question.id, question.kind, asked.group, question.answerable, right, evaluator.noted or ())
+                row = FitRow(question.id, question.kind, asked.group, question.answerable, right, evaluator.noted)
                 known[question.id] = row
                 if keep:
                     with keep.open("a", encoding="utf-8") as file:
@@ -183,9 +194,16 @@ def read(given: argparse.Namespace) -> Iterator[FitRow]:
     engine.close()
 
 
-def libraries(engine: Engine, given: argparse.Namespace) -> Iterator[tuple[Path, list[Asked]]]:
-    """Each library, and what is asked of its documents."""
+def libraries(
+    engine: Engine, given: argparse.Namespace, layers: Sequence[str] = ("answers",)
+) -> Iterator[tuple[Path, list[Asked]]]:
+    """Each library, and what is asked of its documents, for these layers."""
     corpus = Corpus(given.data, remembered)
+    for name in LANGUAGES if "answers by meaning" in layers else ():
+        files, asked = language_questions(given.data, name, "train")
+        yield library_of(engine, files, given.cache), [Asked(question, article) for question, article in asked]
+    if "answers" not in layers:
+        return
     for files, asked in (prose(given.data), reports(given.data), tables(corpus), passages(given.data, corpus)):
         yield library_of(engine, files, given.cache), asked
     if given.papers:
@@ -319,12 +337,6 @@ def volume(title: str, sections: Mapping[str, Sequence[str]]) -> File:
     parts = (f"## {name}\n\n" + "\n\n".join(text.strip() for text in each) for name, each in sections.items())
     body = "\n\n".join(parts)
     return f"{title}.md", f"# {title}\n\n{body}\n".encode()
-
-
-def document(title: str, paragraphs: Iterable[str]) -> File:
-    name = re.sub(r"[^\w .-]", "", title).strip()[:80] or "Untitled"
-    body = "\n\n".join(text.strip() for text in paragraphs)
-    return f"{name}.md", f"# {title}\n\n{body}\n".encode()
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ from crag.evaluation.heads import FEATURES, Head, features, load_head
 from crag.models.cross_encoder import FOLDER, CrossEncoder, Reading
 from crag.text.sentences import sentences
 from training.export_evaluator import head_file, write
-from training.measures import auc, calibration_error
-from training.strip_layer import logistic, strip_layer
+from training.measures import auc, calibration_error, fit_logistic
+from training.strip_layer import PENALTY, strip_layer
 from training.vectors import remembered
 
 QUESTIONS, BY_SENTENCE = 700, 250
@@ -143,15 +143,14 @@ def fitted(
 ) -> NDArray[np.float64]:
     """Weights and bias: what is read first, by itself; then, with what is added to it, one slope, length and bias."""
     own = [*range(FEATURES.index("coverage")), len(FEATURES)]
-    read = logistic(rows[used][:, own], labels[used], weights[used])
+    rows, labels, shares = rows[used], labels[used], weights[used] / weights[used].mean()
+    penalty = 2 * PENALTY * len(labels)
     found = np.zeros(rows.shape[1])
-    found[own] = read
+    found[own] = fit_logistic(rows[:, own], labels, penalty, shares)
     for name, weight in ADDED.items():
         found[FEATURES.index(name)] = weight
     length = FEATURES.index("length")
-    scale = logistic(
-        np.stack([rows[used] @ found, rows[used][:, length], np.ones(used.sum())], axis=1), labels[used], weights[used]
-    )
+    scale = fit_logistic(np.stack([rows @ found, rows[:, length], np.ones(len(rows))], axis=1), labels, penalty, shares)
     found *= scale[0]
     found[length] += scale[1]
     found[-1] += scale[2]

@@ -29,8 +29,8 @@ from corpora.published_sets import read_xquad
 from crag.evaluation.local import LocalEvaluator
 from crag.evaluation.second_look import LAYERS, Look
 from crag.text.sentences import sentences
-from training.calibrate_short import fitted, write_layer
-from training.measures import auc, calibration_error
+from training.calibrate_short import write_layer
+from training.measures import auc, calibration_error, fit_logistic
 from training.vectors import remembered
 
 Rows = Sequence[tuple[Pair, Look | None]]
@@ -154,11 +154,11 @@ def fit_layer(rows: Rows, features: Sequence[str]) -> tuple[list[float], float]:
     scores = np.zeros(len(rows))
     for half in (0, 1):
         used = halves != half
-        scores[~used] = values[~used] @ fitted(
+        scores[~used] = values[~used] @ fit_logistic(
             values[used], labels[used], PENALTY, weights[used] / weights[used].mean()
         )
     report(scores, values[:, features.index("passage")], labels, kinds)
-    found = fitted(values, labels, PENALTY, weights / weights.mean())
+    found = fit_logistic(values, labels, PENALTY, weights / weights.mean())
     return [round(float(each), 6) for each in found[:-1]], round(float(found[-1]), 6)
 
 

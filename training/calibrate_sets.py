@@ -34,7 +34,7 @@ from crag.core.protocols import SearchQuery
 from crag.core.strategies import strategy
 from crag.core.types import GradedText, Passage, RetrievedChunk, SetReadings
 from crag.engine import Engine
-from crag.evaluation.heads import SET_FEATURES, SetLayer, set_features
+from crag.evaluation.heads import SET_FEATURES, Layer, set_features
 from crag.evaluation.local import LocalEvaluator
 from crag.generation.arithmetic import looks_up, reach_cells
 from training.calibrate_answers import FOLDS, cross_validated, fit
@@ -60,9 +60,9 @@ def main() -> None:
     chance = cross_validated(values, right, folds, PENALTY)
     weights, bias = fit(values, right, PENALTY)
     rounded = [round(float(weight), 6) for weight in weights]
-    layer = SetLayer(tuple(rounded), round(bias, 6))
+    layer = Layer(tuple(rounded), round(bias, 6))
     dev = [row for row in rows if row.kind == "filings"]
-    scores = [*map(float, chance), *(layer.score(SetReadings(**row.readings)) for row in dev)]
+    scores = [*map(float, chance), *(layer.chance(set_features(SetReadings(**row.readings))) for row in dev)]
     said = page([*fitted_on, *dev], np.array(scores), dict(zip(SET_FEATURES, rounded, strict=True)), layer.bias)
     print(said)
     if given.out:

@@ -30,13 +30,15 @@ from crag.evaluation.heads import load_head
 from crag.evaluation.local import LONGEST, SHORT_FEATURES, features, trim_answer
 from crag.models.cross_encoder import FOLDER, CrossEncoder
 from crag.models.runtime import E5
+from training.measures import fit_logistic
 from training.vectors import remembered
 
 NEAREST = 4
 ANSWERED, UNANSWERED, NATURAL = 50, 15, 300
 """Questions of an article that are used, those of them without an answer, and questions of NQ."""
 SQUAD_FORMS = ("v1_train", "v2_train")
-PENALTY = 1e-2
+PENALTY = 1e-4
+"""A row."""
 PRECISION = 0.8
 RIGHT_FROM = 0.5
 
@@ -62,11 +64,12 @@ def main() -> None:
     halves = np.array([zlib.crc32(each.group.encode()) // 6 % 2 for each in asked])[owner]
     scores = np.zeros(len(rows))
     for half in (0, 1):
-        scores[halves == half] = rows[halves == half] @ fitted(rows[halves != half], right[halves != half])
+        others, own = rows[halves != half], right[halves != half]
+        scores[halves == half] = rows[halves == half] @ fit_logistic(others, own, PENALTY * len(own))
     scores = 1 / (1 + np.exp(-scores))
     for source in ("squad", "nq", "popqa", ""):
         told(source, asked, scores, right, owner)
-    found = fitted(rows, right)
+    found = fit_logistic(rows, right, PENALTY * len(right))
     weights, bias = [round(float(weight), 6) for weight in found[:-1]], round(float(found[-1]), 6)
     write_layer("short", {"features": list(SHORT_FEATURES), "weights": weights, "bias": bias})
 
@@ -169,30 +172,6 @@ def told(
         print(
             f"       from {line:.1f}: {len(over) / len(ordered):.2f} shown, {over.mean() if len(over) else 0:.2f} right"
         )
-
-
-def fitted(
-    rows: NDArray[np.float64],
-    right: NDArray[np.float64],
-    weight: float | None = None,
-    shares: NDArray[np.float64] | float = 1.0,
-) -> NDArray[np.float64]:
-    """Logistic weights, the bias's last, by Newton's method, with a penalty on all but the bias.
-
-    `shares`: how much each row counts, 1 on average.
-    """
-    found = np.zeros(rows.shape[1])
-    penalty = np.full(rows.shape[1], PENALTY * len(rows) / 100 if weight is None else weight)
-    penalty[-1] = 0.0
-    for _ in range(50):
-        chance = 1 / (1 + np.exp(-(rows @ found)))
-        slope = rows.T @ (shares * (right - chance)) - penalty * found
-        bend = (rows * (shares * chance * (1 - chance))[:, None]).T @ rows + np.diag(penalty)
-        step = np.linalg.solve(bend, slope)
-        found += step
-        if np.abs(step).max() < 1e-8:
-            break
-    return found
 
 
 def write_layer(name: str, layer: Mapping[str, object], folder: Path = FOLDER) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -19,37 +19,29 @@ from corpora.sources.flattering import flattered
 from training.candidates import Asked, Gold, Pack, load
 from training.weak_points import FOUND, Met, WeakPoints
 
-
-@dataclass(frozen=True)
-class Purpose:
-    """How many of a set's questions an epoch has, and what they are to teach."""
-
-    questions: int
-    teaches: str
-
-
-PURPOSES = {
-    "squad": Purpose(9_000, "the paragraph that answers among all of its article"),
-    "unansq": Purpose(5_000, "a question that its own paragraph does not answer, nor any other of the article"),
-    "squadx": Purpose(2_500, "paragraphs of articles against what the pool has"),
-    "squads": Purpose(2_500, "single sentences against what the pool has"),
-    "newwiki": Purpose(8_000, "long articles: the chunk that answers among forty with one title"),
-    "tsqa": Purpose(2_200, "one fact of a subject at one time among those of other times"),
-    "fairytale": Purpose(4_000, "scenes of one story"),
-    "tatqa": Purpose(6_000, "reports: another fact of the same company and year, behind the same title"),
-    "fetaqa": Purpose(2_500, "rows of a table that answer, among its other rows"),
-    "aitqa": Purpose(1_000, "tables of annual reports"),
-    "selqa": Purpose(2_400, "sections cut as a library cuts them: where the evidence is and where it is not"),
-    "nq": Purpose(3_000, "whole retrievals of real questions"),
-    "popqa": Purpose(1_200, "subjects of like names"),
-    "medquad": Purpose(1_500, "another question about the same disease"),
-    "qmsum": Purpose(1_200, "other talk of the same meeting"),
-    "evinf": Purpose(1_300, "methods of the trial whose finding is asked for"),
-    "onestop": Purpose(1_400, "paragraphs of one article"),
-    "quoref": Purpose(500, "answers whose subject is named in another sentence"),
-    "asqa": Purpose(500, "questions that several passages answer in part"),
-    "qed": Purpose(300, "real questions"),
+QUESTIONS = {
+    "squad": 9_000,  # the paragraph that answers among all of its article
+    "unansq": 5_000,  # a question that its own paragraph does not answer, nor any other of the article
+    "squadx": 2_500,  # paragraphs of articles against what the pool has
+    "squads": 2_500,  # single sentences against what the pool has
+    "newwiki": 8_000,  # long articles: the chunk that answers among forty with one title
+    "tsqa": 2_200,  # one fact of a subject at one time among those of other times
+    "fairytale": 4_000,  # scenes of one story
+    "tatqa": 6_000,  # reports: another fact of the same company and year, behind the same title
+    "fetaqa": 2_500,  # rows of a table that answer, among its other rows
+    "aitqa": 1_000,  # tables of annual reports
+    "selqa": 2_400,  # sections cut as a library cuts them: where the evidence is and where it is not
+    "nq": 3_000,  # whole retrievals of real questions
+    "popqa": 1_200,  # subjects of like names
+    "medquad": 1_500,  # another question about the same disease
+    "qmsum": 1_200,  # other talk of the same meeting
+    "evinf": 1_300,  # methods of the trial whose finding is asked for
+    "onestop": 1_400,  # paragraphs of one article
+    "quoref": 500,  # answers whose subject is named in another sentence
+    "asqa": 500,  # questions that several passages answer in part
+    "qed": 300,  # real questions
 }
+"""How many of a set's questions an epoch has; behind each, what they are to teach."""
 SAME, NEAR, JUDGED = 0.7, 0.5, 1.0
 """What a wrong text counts: found in the document, found in the pool, and called wrong by its set."""
 TITLED = 0.9
@@ -80,7 +72,7 @@ class Mined:
 
     @cached_property
     def _by_source(self) -> dict[str, list[Asked]]:
-        found: dict[str, list[Asked]] = {name: [] for name in PURPOSES}
+        found: dict[str, list[Asked]] = {name: [] for name in QUESTIONS}
         for each in self.pack.asked:
             if each.source in found and (each.golds or each.wrong or each.same):
                 found[each.source].append(each)
@@ -98,9 +90,9 @@ class Mined:
         """The same pairs for the same seed, those held out among them."""
         dice = random.Random(f"mined {seed}")
         found: list[Pair] = []
-        for name, purpose in PURPOSES.items():
+        for name, most in QUESTIONS.items():
             asked = self._by_source[name]
-            for each in dice.sample(asked, min(purpose.questions, len(asked))):
+            for each in dice.sample(asked, min(most, len(asked))):
                 found += self.pairs(each, seed, dice)
         return [*found, *flattered(found, int(FLATTERED * len(found)), dice)]
 

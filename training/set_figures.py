@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from corpora.judging import evaluator_version
 from crag.core.strategies import strategy
+from training.measures import Floats, auc, calibration_error
 
-Floats = NDArray[np.float64]
 Truths = NDArray[np.bool_]
 RESAMPLES = 200
 KINDS = {
@@ -128,12 +128,12 @@ def page(rows: Sequence[FitRow], chance: Floats, weights: Mapping[str, float], b
 
 def _told(kind: str, part: Rows) -> str:
     def gain(rows: Rows) -> float:
-        return auc(rows.chance, rows.right) - auc(rows.best, rows.right)
+        return auc(rows.right, rows.chance) - auc(rows.right, rows.best)
 
     return (
-        f"| {_name(kind)} | {len(set(part.group))} | {part.right.size} | {auc(part.best, part.right):.3f} "
-        f"| {auc(part.chance, part.right):.3f} | {gain(part):+.3f} {interval(part, gain)} "
-        f"| {calibration_error(part.best, part.right):.3f} | {calibration_error(part.chance, part.right):.3f} |"
+        f"| {_name(kind)} | {len(set(part.group))} | {part.right.size} | {auc(part.right, part.best):.3f} "
+        f"| {auc(part.right, part.chance):.3f} | {gain(part):+.3f} {interval(part, gain)} "
+        f"| {calibration_error(part.right, part.best):.3f} | {calibration_error(part.right, part.chance):.3f} |"
     )
 
 
@@ -183,20 +183,3 @@ def interval(rows: Rows, figure: Callable[[Rows], float]) -> str:
             drawn.append(figure(sample))
     low, high = np.percentile(drawn, [5, 95])
     return f"[{low:+.3f}, {high:+.3f}]"
-
-
-def auc(scores: Floats, right: Truths) -> float:
-    """How often a right row scores higher than a wrong one; a tie counts half."""
-    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]
-    ones, zeros = int(right.sum()), int((~right).sum())
-    if not ones or not zeros:
-        return float("nan")
-    return float((ranks[right].sum() - ones * (ones + 1) / 2) / (ones * zeros))
-
-
-def calibration_error(chance: Floats, right: Truths) -> float:
-    """The mean distance of a tenth's mean probability from the share that is right, by its rows."""
-    places = np.minimum(9, (chance * 10).astype(int))
-    inside = [places == place for place in range(10) if (places == place).any()]
-    return float(sum(abs(chance[own].mean() - right[own].mean()) * own.mean() for own in inside))

@@ -19,6 +19,7 @@ from corpora.altering import renamed
 from corpora.answer_questions import (
     File,
     articles,
+    document,
     half,
     halves,
     statement_files,
@@ -29,7 +30,7 @@ from corpora.pairs import Corpus, held_out, untitled
 from corpora.rows import read_rows
 from crag.analysis.questions.matching import checkable, holds
 from crag.core.documents import Chunk
-from training.calibrate_answers import SECTIONS, apart, asked_tables, document, volume
+from training.calibrate_answers import SECTIONS, apart, asked_tables, volume
 from training.vectors import remembered
 
 ARTICLE, ABSENT = 26, 26

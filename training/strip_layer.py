@@ -7,16 +7,15 @@ import zlib
 from collections.abc import Iterable
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from corpora.pair import Pair, held_out
 from corpora.pairs import Corpus
 from crag.core.settings import Settings
-from crag.evaluation.heads import STRIP_FEATURES, Head, Lexicon, StripHead, load_head, strip_features
+from crag.evaluation.heads import STRIP_FEATURES, Head, Layer, Lexicon, load_head, strip_features
 from crag.evaluation.strips import StripRefiner
 from crag.models.cross_encoder import CrossEncoder
-from training.measures import auc, calibration_error
+from training.measures import auc, calibration_error, fit_logistic
 
 OF_EACH = 120
 """Passages with evidence that are read of each kind of data, and as many without."""
@@ -27,7 +26,7 @@ FLOORS = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 """The strip filters whose worth is printed."""
 
 
-def strip_layer(corpus: Corpus, head: Head) -> StripHead:
+def strip_layer(corpus: Corpus, head: Head) -> Layer:
     """The layer for strips under a layer for grades, fitted; its figures are printed."""
     table = strips_of(chosen([*corpus.epoch(101), *corpus.searched()]), head, load_head()[1])
     rows, labels, kinds, groups, sizes = (np.array(column) for column in zip(*table, strict=True))
@@ -55,7 +54,7 @@ def strip_layer(corpus: Corpus, head: Head) -> StripHead:
             f"filter {floor:4}: keeps {evidence:.3f} of the evidence in {kept @ sizes / sizes.sum():.3f} of the words"
         )
     found = rising(rows, labels, weights)
-    return StripHead(tuple(float(weight) for weight in found[:-1]), float(found[-1]))
+    return Layer(tuple(float(weight) for weight in found[:-1]), float(found[-1]))
 
 
 def chosen(pairs: Iterable[Pair]) -> list[Pair]:
@@ -91,33 +90,13 @@ def strips_of(pairs: list[Pair], head: Head, lexicon: Lexicon) -> list[Row]:
 
 
 def rising(rows: NDArray[np.float64], labels: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """`logistic` without a weight below zero: what would have one is left out."""
+    """`fit_logistic` without a weight below zero: what would have one is left out."""
     used = list(range(rows.shape[1]))
     while True:
-        found = logistic(rows[:, used], labels, weights)
+        found = fit_logistic(rows[:, used], labels, 2 * PENALTY * len(labels), weights / weights.mean())
         if len(used) == 1 or found[:-1].min() >= 0:
             break
         del used[int(found[:-1].argmin())]
     whole = np.zeros(rows.shape[1])
     whole[used] = found
     return whole
-
-
-def logistic(
-    rows: NDArray[np.float64], labels: NDArray[np.float64], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """By weighted cross-entropy with a small penalty on the weights; the last column is the bias's."""
-    inputs, wanted = torch.tensor(rows), torch.tensor(labels)
-    importance = torch.tensor(weights / weights.sum())
-    found = torch.zeros(rows.shape[1], dtype=torch.float64, requires_grad=True)
-    solver = torch.optim.LBFGS([found], max_iter=200, line_search_fn="strong_wolfe")
-
-    def step() -> torch.Tensor:
-        solver.zero_grad()
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(inputs @ found, wanted, importance, reduction="sum")
-        loss = loss + PENALTY * found[:-1].square().sum()
-        loss.backward()
-        return loss
-
-    solver.step(step)
-    return found.detach().numpy()

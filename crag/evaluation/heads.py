@@ -127,15 +127,18 @@ def strip_features(reading: Reading, start: int, end: int, odds: float) -> tuple
 
 
 @dataclass(frozen=True, slots=True)
-class StripHead:
-    """Weights of `STRIP_FEATURES` and a bias; their sum is the log-odds that a strip is evidence."""
+class Layer:
+    """Weights of some numbers, and a bias; their sum is the log-odds of what the layer was fitted on."""
 
     weights: tuple[float, ...]
     bias: float
 
-    def score(self, reading: Reading, start: int, end: int, odds: float) -> float:
-        """The calibrated score of the text's [start, end), 0..1."""
-        return probability(weigh(self.weights, self.bias, strip_features(reading, start, end, odds)))
+    def odds(self, values: Sequence[float]) -> float:
+        return weigh(self.weights, self.bias, values)
+
+    def chance(self, values: Sequence[float]) -> float:
+        """The calibrated probability, 0..1."""
+        return probability(self.odds(values))
 
 
 def probability(odds: float) -> float:
@@ -153,28 +156,29 @@ def load_head(folder: Path = FOLDER) -> tuple[Head, Lexicon]:
     return head, lexicon
 
 
-def load_strip_head(folder: Path = FOLDER) -> StripHead:
-    """The shipped head for strips. Raises ModelError as `load_head` does."""
+def load_strip_head(folder: Path = FOLDER) -> Layer:
+    """The shipped layer of `STRIP_FEATURES`: how likely a strip is evidence. Raises ModelError as `load_head` does."""
     return _load(folder)[1]
 
 
 @cache
-def _load(folder: Path) -> tuple[Head, StripHead, Lexicon]:
+def _load(folder: Path) -> tuple[Head, Layer, Lexicon]:
     try:
         files = verified_files(folder, MODEL_ID)
         given = json.loads(files["head.json"])
-        head, strips = Head(*_layer(given, FEATURES)), StripHead(*_layer(given["strips"], STRIP_FEATURES))
+        head, strips = Head(*_layer(given, FEATURES)), Layer(*_layer(given["strips"], STRIP_FEATURES))
         counted = json.loads(files["lexicon.json"])
         return head, strips, Lexicon(counted["paragraphs"], counted["counts"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"The local evaluator's files can't be used ({error}).") from error
 
 
-def load_layer(part: str, names: Sequence[str], folder: Path = FOLDER) -> tuple[tuple[float, ...], float] | None:
-    """Weights and bias of another part of head.json; None where it is not fitted. Raises as `load_head`."""
+@cache
+def load_layer(part: str, names: tuple[str, ...], folder: Path = FOLDER) -> Layer | None:
+    """Another part of head.json, which weighs these numbers; None where it is not fitted. Raises as `load_head`."""
     try:
         given = json.loads(verified_files(folder, MODEL_ID)["head.json"])
-        return None if given.get(part) is None else _layer(given[part], names)
+        return None if given.get(part) is None else Layer(*_layer(given[part], names))
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"The local evaluator's files can't be used ({error}).") from error
 
@@ -189,9 +193,14 @@ def _layer(given: Mapping[str, object], names: Sequence[str]) -> tuple[tuple[flo
     return tuple(float(weight) for weight in weights), bias
 
 
-ANSWER_FEATURES = ("relevance", "words", "chance", "formula")
-"""One name a number that the layer weighs, in order. relevance: the logit of the quoted source; words: the log-odds of
-the words in it that answer; the others are `QuotedAnswer.facts`."""
+ANSWER_FEATURES = {
+    "answers": ("relevance", "words", "chance", "formula"),
+    "answers by meaning": ("odds", "chance", "crossing"),
+}
+"""What the layers weigh that say how likely a quoted answer is right, by their names: the second where the evaluator
+does not read the language. relevance: the logit of the quoted source; words: the log-odds of the words in it that
+answer; odds: that it answers, by its meaning; crossing: whether that is in another language than the question; the
+others are `QuotedAnswer.facts`."""
 ODDS = 6.0
 """Log-odds are clipped here."""
 
@@ -199,10 +208,10 @@ YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
 _BARE = re.compile(r"[\W_]+")
 
 
-def answer_features(answer: QuotedAnswer, reading: Reading) -> tuple[float, ...]:
-    """The numbers that `ANSWER_FEATURES` names. `reading`: what the model says of `answer.text`."""
-    facts = (answer.facts.get(name, 0.0) for name in ANSWER_FEATURES[2:])
-    return clip(reading.relevance, CLIP), clip(log_odds(answer.confidence or 0.0), ODDS), *facts
+def answer_features(layer: str, answer: QuotedAnswer, read: Mapping[str, float]) -> tuple[float, ...]:
+    """The numbers that `ANSWER_FEATURES` names for a layer. `read`: those that are read of `answer.text`."""
+    known = {**answer.facts, **read, "words": clip(log_odds(answer.confidence or 0.0), ODDS)}
+    return tuple(known.get(name, 0.0) for name in ANSWER_FEATURES[layer])
 
 
 def clip(value: float, most: float) -> float:
@@ -224,25 +233,6 @@ def bare_words(text: str) -> str:
 def agrees(one: str, other: str) -> bool:
     """Whether two answers in bare words are the same, or one holds the other."""
     return bool(one and other) and (f" {one} " in f" {other} " or f" {other} " in f" {one} ")
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerLayer:
-    """Weights of `ANSWER_FEATURES` and a bias; their sum is the log-odds that a quoted answer is right."""
-
-    weights: tuple[float, ...]
-    bias: float
-
-    def confidence(self, values: Sequence[float]) -> float:
-        """The probability that the answer is right, of the numbers that `answer_features` gives."""
-        return probability(weigh(self.weights, self.bias, values))
-
-
-@cache
-def load_answer_layer(folder: Path = FOLDER) -> AnswerLayer | None:
-    """The shipped layer; None where none was fitted for these weights. Raises ModelError where it can't be used."""
-    found = load_layer("answers", ANSWER_FEATURES, folder)
-    return AnswerLayer(*found) if found else None
 
 
 SET_FEATURES = ("best", "agreeing", "covered", "years_unmet", "keywords", "closeness", "words", "rank")
@@ -293,22 +283,3 @@ def set_features(readings: SetReadings) -> tuple[float, ...]:
         math.log1p(readings.words),
         math.log1p(readings.rank),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class SetLayer:
-    """Weights of `SET_FEATURES` and a bias; their sum is the log-odds that the texts together answer."""
-
-    weights: tuple[float, ...]
-    bias: float
-
-    def score(self, readings: SetReadings) -> float:
-        """The calibrated probability, 0..1."""
-        return probability(weigh(self.weights, self.bias, set_features(readings)))
-
-
-@cache
-def load_set_layer(folder: Path = FOLDER) -> SetLayer | None:
-    """The shipped layer; None where none was fitted for these weights. Raises ModelError where it can't be used."""
-    found = load_layer("sets", SET_FEATURES, folder)
-    return SetLayer(*found) if found else None

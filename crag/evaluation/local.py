@@ -9,24 +9,27 @@ import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
 from crag.core.errors import CragError
 from crag.core.types import Grade, GradedText, GradePart, Passage, QuotedAnswer, SetGrade, SetReadings, SpanReading
 from crag.evaluation.heads import (
+    ANSWER_FEATURES,
     CLIP,
     NEAREST,
+    ODDS,
+    SET_FEATURES,
+    Layer,
     answer_features,
-    load_answer_layer,
+    clip,
     load_head,
     load_layer,
-    load_set_layer,
     load_strip_head,
     probability,
     read_set,
+    set_features,
     stems,
-    weigh,
+    strip_features,
 )
 from crag.evaluation.refinement import joint_grade
 from crag.evaluation.second_look import (
@@ -124,29 +127,18 @@ def fits_kind(question: str, said: str) -> float:
     return 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class ShortLayer:
-    """Weights of `SHORT_FEATURES` and a bias; their sum is the log-odds that the words are right."""
+def read_words(layer: Layer, question: str, text: str, reading: Reading, score: float) -> SpanReading | None:
+    """The words that the model points at, mended; None where there are none, or too many to be short.
 
-    weights: tuple[float, ...]
-    bias: float
-
-    def read(self, question: str, text: str, reading: Reading, score: float) -> SpanReading | None:
-        """The words that the model points at, mended; None where there are none, or too many to be short."""
-        start, end = trim_answer(text, reading.start, reading.end)
-        if not any(character.isalnum() for character in text[start:end]) or end - start > LONGEST:
-            return None
-        values = features(question, text, (start, end), reading, score)
-        if values[SHORT_FEATURES.index("repeats")] == 1.0 and not _CHOICE.search(question):
-            return None  # what the question says itself is no answer to it
-        return SpanReading(start=start, end=end, confidence=probability(weigh(self.weights, self.bias, values)))
-
-
-@cache
-def load_short(folder: Path = FOLDER) -> ShortLayer | None:
-    """The shipped layer; None where none was fitted for these weights. Raises ModelError where it can't be used."""
-    found = load_layer("short", SHORT_FEATURES, folder)
-    return ShortLayer(*found) if found else None
+    `layer`: of `SHORT_FEATURES`. `score`: of the text.
+    """
+    start, end = trim_answer(text, reading.start, reading.end)
+    if not any(character.isalnum() for character in text[start:end]) or end - start > LONGEST:
+        return None
+    values = features(question, text, (start, end), reading, score)
+    if values[SHORT_FEATURES.index("repeats")] == 1.0 and not _CHOICE.search(question):
+        return None  # what the question says itself is no answer to it
+    return SpanReading(start=start, end=end, confidence=layer.chance(values))
 
 
 BATCH = 16
@@ -215,7 +207,7 @@ class LocalEvaluator:
             elif start >= MAX_CHARACTERS:
                 scores.append(None)
             else:
-                scores.append(strips.score(read.reading, start, end, read.odds))
+                scores.append(strips.chance(strip_features(read.reading, start, end, read.odds)))
         return scores
 
     def _grade_meaning(self, question: str, strips: Sequence[str], look: Look, odds: float) -> list[float | None]:
@@ -224,7 +216,7 @@ class LocalEvaluator:
         crossing = bool(look.values[MEANING_FEATURES.index("crossing")])
         near = Meaning(question, self._meaning).near(strips, crossing=crossing)
         return [
-            probability(odds + layer.weights[0] * (each - closest)) if strip.strip() else 0.0
+            probability(odds + layer.fitted.weights[0] * (each - closest)) if strip.strip() else 0.0
             for strip, each in zip(strips, near, strict=True)
         ]
 
@@ -246,39 +238,46 @@ class LocalEvaluator:
     def read(self, question: str, passage: str) -> SpanReading | None:
         """The words of a passage that answer; None where it has no words, or the model can't be used."""
         try:
-            short, read = load_short(self._folder), self._remembered(question, passage)
+            short = load_layer("short", SHORT_FEATURES, self._folder)
+            read = self._remembered(question, passage)
         except CragError:
             return None
         if read.reading is None or short is None or (read.look and read.look.layer == "meaning"):
             return None
-        return short.read(question, passage, read.reading, probability(read.odds))
+        return read_words(short, question, passage, read.reading, probability(read.odds))
 
     def grade_answer(self, question: str, answer: QuotedAnswer) -> float | None:
         """How likely a quoted answer is right, 0..1; None where the model has no layer for it, or can't be used."""
         try:
-            layer = load_answer_layer(self._folder)
-            values = self.answer_features(question, answer) if layer else None
+            name, values = self.answer_features(question, answer)
+            layer = load_layer(name, ANSWER_FEATURES[name], self._folder) if values else None
         except CragError:
             return None
-        return layer.confidence(values) if layer and values else None
+        return layer.chance(values) if layer else None
 
-    def answer_features(self, question: str, answer: QuotedAnswer) -> tuple[float, ...] | None:
-        """What the layer for answers weighs; None where the quoted text has no words. Raises ModelError."""
-        reading = self._remembered(question, answer.text).reading
-        return answer_features(answer, reading) if reading and any(map(str.isalnum, answer.text)) else None
+    def answer_features(self, question: str, answer: QuotedAnswer) -> tuple[str, tuple[float, ...]]:
+        """A layer for answers, and what it weighs: nothing where the quoted text has no words. Raises ModelError."""
+        read = self._remembered(question, answer.text)
+        if read.reading is None or not any(map(str.isalnum, answer.text)):
+            return "answers", ()
+        if read.look and read.look.layer == "meaning":
+            crossing = read.look.values[MEANING_FEATURES.index("crossing")]
+            found = {"odds": clip(read.odds, ODDS), "crossing": crossing}
+            return "answers by meaning", answer_features("answers by meaning", answer, found)
+        return "answers", answer_features("answers", answer, {"relevance": clip(read.reading.relevance, CLIP)})
 
     def grade_set(self, question: str, texts: Sequence[GradedText]) -> SetGrade | None:
         """How likely the texts together answer, 0..1; None of no texts, of texts that no index searched by words, where
         question or texts are not English, or where the model has no layer for it, or can't be used.
         """
         try:
-            layer = load_set_layer(self._folder)
+            layer = load_layer("sets", SET_FEATURES, self._folder)
             readings = self.read_set(question, texts) if layer else None
         except CragError:
             return None
         if layer is None or readings is None:
             return None
-        return SetGrade(score=layer.score(readings), readings=readings, evaluator=self.id)
+        return SetGrade(score=layer.chance(set_features(readings)), readings=readings, evaluator=self.id)
 
     def read_set(self, question: str, texts: Sequence[GradedText]) -> SetReadings | None:
         """What the layer for sets weighs; None where `grade_set` has no score. Raises ModelError."""

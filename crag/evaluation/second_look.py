@@ -17,7 +17,7 @@ from typing import Literal
 
 from crag.core.types import GradePart
 from crag.evaluation.binding import PLACES, Binding, bind
-from crag.evaluation.heads import Lexicon, clip, load_layer, weigh
+from crag.evaluation.heads import Layer, Lexicon, clip, load_layer
 from crag.models.cross_encoder import FOLDER, STOP, Reading, title_end
 from crag.models.runtime import E5
 from crag.text.sentences import sentences
@@ -61,19 +61,18 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class SecondLayer:
-    """Weights of the numbers that a look has, and a bias; their sum is the log-odds that the passage answers."""
+    """Weighs the numbers that a look has, by their names: the log-odds that the passage answers."""
 
     names: tuple[str, ...]
-    weights: tuple[float, ...]
-    bias: float
+    fitted: Layer
 
     def odds(self, look: Look) -> float:
-        return weigh(self.weights, self.bias, look.values)
+        return self.fitted.odds(look.values)
 
     def parts(self, look: Look, first: Sequence[GradePart]) -> tuple[GradePart, ...]:
         """What each reading adds to the log-odds. `first`: the same of the passage as a whole, its bias last."""
-        adds = {name: weight * value for name, weight, value in zip(self.names, self.weights, look.values, strict=True)}
         known = dict(zip(self.names, look.values, strict=True))
+        adds = {name: weight * known[name] for name, weight in zip(self.names, self.fitted.weights, strict=True)}
         less = "sentence" if known.get("sentence", ODDS) < known["passage"] else "passage"
         adds[less] += adds.pop("less", 0.0)
         whole = adds.pop("passage")
@@ -82,7 +81,7 @@ class SecondLayer:
         for name, own in _PARTS.items():
             if own[0] in adds:
                 parts.append(GradePart(name=name, value=known[own[0]], adds=sum(adds[each] for each in own)))
-        return *parts, GradePart(name="bias", value=None, adds=self.bias + scale * first[-1].adds)
+        return *parts, GradePart(name="bias", value=None, adds=self.fitted.bias + scale * first[-1].adds)
 
 
 _PARTS = {
@@ -97,7 +96,7 @@ _PARTS = {
 def load_second(folder: Path = FOLDER) -> dict[str, SecondLayer]:
     """The shipped layers by name; those that were not fitted are missing. Raises ModelError."""
     found = {name: load_layer(name, features, folder) for name, features in LAYERS.items()}
-    return {name: SecondLayer(LAYERS[name], *layer) for name, layer in found.items() if layer}
+    return {name: SecondLayer(LAYERS[name], layer) for name, layer in found.items() if layer}
 
 
 def is_english(text: str, lexicon: Lexicon, *, passage: bool = True) -> bool:

@@ -182,8 +182,8 @@ def weigh_candidates(
 @cache
 def load_weights() -> tuple[float, ...]:
     """The shipped weights of `CANDIDATE_FEATURES`. Raises ModelError where they can't be used."""
-    weights, _ = load_layer("candidates", CANDIDATE_FEATURES) or (BY_SCORE, 0.0)
-    return weights
+    layer = load_layer("candidates", CANDIDATE_FEATURES)
+    return layer.weights if layer else BY_SCORE
 
 
 def describe_candidate(

@@ -71,7 +71,7 @@ SURE_STOPS = "。｡！？؟۔।॥։။។።፧"
 Khmer and Ethiopia."""
 STOPS = f".!?…{SURE_STOPS}"
 _THAI = "[\u0e01-\u0e4e\u0e81-\u0ece]"
-_THAI_LEAST = 60
+_THAI_LEAST = 150
 """Thai and Lao write no stops but a blank between sentences, and between clauses: letters after which one counts."""
 
 # A run of terminators with closing quotes or brackets, then white space or the end; sure stops need no space.

@@ -1,6 +1,5 @@
 """The pairs the evaluator is trained on: the same at every run, split by article, their answers where they say."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ from crag.models.cross_encoder import FOLDER
 from training.word_counts import lexicon_file
 
 WHOLE = pytest.mark.heavy  # an epoch over all train data takes seconds
-DATA = Path(os.environ.get("CRAG_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "data"
 
 
 def vectors(texts):
@@ -21,10 +19,8 @@ def vectors(texts):
 
 
 @pytest.fixture(scope="module")
-def corpus() -> Corpus:
-    if not (DATA / "squad" / "v2_train.json").exists():
-        pytest.skip(f"The train data is not at {DATA}; set CRAG_SHARED to the folder that holds data/.")
-    return Corpus(DATA, vectors)
+def corpus(shared_data: Path) -> Corpus:
+    return Corpus(shared_data, vectors)
 
 
 @pytest.fixture(scope="module")
@@ -62,14 +58,14 @@ def test_groups_are_whole_on_one_side(corpus: Corpus) -> None:
 
 
 @WHOLE
-def test_no_test_article_is_among_the_groups(corpus: Corpus) -> None:
+def test_no_test_article_is_among_the_groups(corpus: Corpus, shared_data: Path) -> None:
     import json
 
     for name in ("v1_test", "v2_test"):
-        held = {a["title"] for a in json.loads((DATA / "squad" / f"{name}.json").read_text("utf-8"))["data"]}
+        held = {a["title"] for a in json.loads((shared_data / "squad" / f"{name}.json").read_text("utf-8"))["data"]}
         assert held.isdisjoint(pair.group for pair in corpus.epoch(7))
 
 
 @WHOLE
-def test_the_shipped_word_counts_are_those_of_the_train_data(corpus: Corpus) -> None:
-    assert lexicon_file(DATA) == (FOLDER / "lexicon.json").read_bytes()
+def test_the_shipped_word_counts_are_those_of_the_train_data(shared_data: Path) -> None:
+    assert lexicon_file(shared_data) == (FOLDER / "lexicon.json").read_bytes()

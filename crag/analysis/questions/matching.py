@@ -17,7 +17,7 @@ from typing import Literal
 
 from crag.text.memory import remember
 from crag.text.numerals import SCALES, UNITS
-from crag.text.words import FUNCTION_WORDS, few_marks, stem
+from crag.text.words import FUNCTION_WORDS, UNSPACED, few_marks, stem
 
 LONG = 10
 """An expected answer of more tokens than this is not looked for word by word."""
@@ -25,6 +25,8 @@ LONG_SHARE = 0.7
 """The share of a long answer's content words, beside all of its amounts, from which a text is taken to say it."""
 MOST_WORDS = 20
 """An expected answer of more content words is an explanation: no text repeats enough of it, so it is not scored."""
+MOST_SIGNS = 40
+"""The same of letters of a script without spaces, which are looked for in order."""
 SENTENCE_WORDS = 5
 """An expected answer of fewer words is no sentence."""
 Comparison = Literal["in order", "sentence", "long", "none"]
@@ -46,7 +48,9 @@ _VERBS = frozenset({"are", "can", "did", "does", "had", "has", "have", "is", "wa
 _CITATION = re.compile(r"\[\d+\]")
 _POSSESSIVE = re.compile(r"['’]s\b")
 _JOINED = re.compile(r"['’`]|(?<=\b[^\W\d_])\.(?=[^\W\d_]\b|\W|$)")
-_WORD = re.compile(r"[^\W_]+")
+_SIGN = re.compile(rf"[{UNSPACED}]")
+_WORD = re.compile(rf"{_SIGN.pattern}|[^\W_{UNSPACED}]+")
+"""In scripts without spaces each letter is a word, as in the evaluation of CMRC 2018 (Cui et al., arXiv 1810.07366)."""
 _ARTICLES = frozenset({"a", "an", "the"})
 _POLAR = frozenset({"yes", "no"})
 _STOP = FUNCTION_WORDS | {"give", "many", "may", "much", "tell", "yes"}
@@ -120,6 +124,8 @@ def comparison(answer: str) -> Comparison:
     """
     tokens = _tokens(answer, 1.0)
     stems, amounts = _stems(tokens), sum(isinstance(token, _Amount) for token in tokens)
+    if signs := sum(isinstance(token, str) and _SIGN.match(token) is not None for token in tokens):
+        return "in order" if signs <= MOST_SIGNS else "none"
     if len(tokens) > LONG:
         return "long" if len(stems) + amounts > 0 and len(stems) <= MOST_WORDS else "none"
     if not tokens:

@@ -71,6 +71,7 @@ def test_a_short_answer_must_stand_in_the_text_token_after_token() -> None:
     assert not holds("Paris was the capital.", ["capital Paris"])
     assert not holds("The alibi held.", ["Ali"]), "a part of a word is no answer"
     assert holds("Net sales: $\n5,794", ["5794"])
+    assert holds("在农村地区，国家党最为强大 [1]。", ["国家党"]) and not holds("国家的政党最为强大。", ["国家党"])
     assert not holds("anything", []) and not holds("anything", ["the"]) and not holds("", ["Paris"])
 
 

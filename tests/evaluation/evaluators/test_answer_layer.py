@@ -7,9 +7,8 @@ import pytest
 
 from crag.core.protocols import AnswerGrader
 from crag.core.types import QuotedAnswer
-from crag.evaluation.heads import ANSWER_FEATURES, AnswerLayer, answer_features
+from crag.evaluation.heads import ANSWER_FEATURES, answer_features
 from crag.evaluation.local import LocalEvaluator
-from crag.models.cross_encoder import Reading
 from tests.support.local_models import parts, with_layer
 
 TEXT = "The tower\nIt was built in 1889 in Paris. Many people see it every day."
@@ -18,12 +17,10 @@ QUOTED = QuotedAnswer(text=TEXT, confidence=0.8, facts={"chance": 1.5, "covered"
 
 
 def test_a_layer_weighs_what_is_read_and_what_is_known() -> None:
-    reading = Reading(relevance=2.0, span=4.0, closeness=0.5, start=0, end=9, tokens=20)
-    values = dict(zip(ANSWER_FEATURES, answer_features(QUOTED, reading), strict=True))
-    assert (values["relevance"], values["chance"], values["formula"]) == (2.0, 1.5, 0.0)
-    layer = AnswerLayer(tuple(float(name == "words") for name in ANSWER_FEATURES), 0.0)
-    unread = answer_features(replace(QUOTED, confidence=None), reading)
-    assert layer.confidence(unread) < 0.5 < layer.confidence(tuple(values.values())) < 1.0
+    relevance, words, chance, formula = answer_features("answers", QUOTED, {"relevance": 2.0})
+    assert (relevance, chance, formula) == (2.0, 1.5, 0.0)
+    assert answer_features("answers", replace(QUOTED, confidence=None), {})[1] < 0.0 < words
+    assert answer_features("answers by meaning", QUOTED, {"odds": 3.0, "crossing": 1.0}) == (3.0, 1.5, 1.0)
 
 
 def test_without_a_layer_or_a_model_there_is_no_confidence(tmp_path: Path) -> None:
@@ -33,8 +30,9 @@ def test_without_a_layer_or_a_model_there_is_no_confidence(tmp_path: Path) -> No
 
 
 def test_the_local_evaluator_grades_answers(tmp_path: Path) -> None:
-    weights = [float(name == "relevance") for name in ANSWER_FEATURES]
-    folder = with_layer(tmp_path, "answers", {"features": list(ANSWER_FEATURES), "weights": weights, "bias": 0.0})
+    names = list(ANSWER_FEATURES["answers"])
+    weights = [float(name == "relevance") for name in names]
+    folder = with_layer(tmp_path, "answers", {"features": names, "weights": weights, "bias": 0.0})
     evaluator = LocalEvaluator(threads=1, folder=folder)
     right, wrong = (evaluator.grade_answer(each, QUOTED) for each in (QUESTION, "Who sings the song of the whale?"))
     assert right is not None and wrong is not None and 0.0 <= wrong < right <= 1.0

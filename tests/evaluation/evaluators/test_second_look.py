@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from crag.core.types import Passage
+from crag.core.types import Passage, QuotedAnswer
 from crag.evaluation.heads import load_head
 from crag.evaluation.local import LocalEvaluator
 from crag.evaluation.second_look import SHARED, Meaning, is_english
@@ -82,6 +82,8 @@ def test_other_languages_are_judged_by_their_meaning(question: str, right: str, 
     assert good is not None and bad is not None
     assert good.layer == bad.layer == "meaning"
     assert score(question, right) > score(question, wrong)
+    sure, unsure = (EVALUATOR.grade_answer(question, QuotedAnswer(text=each)) or 0.0 for each in (right, wrong))
+    assert unsure < sure > 0.15, "it would be given"
 
 
 def test_the_parts_of_a_score_sum_to_it() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from crag.core.protocols import SetGrader
 from crag.core.types import GradedText, SetReadings
-from crag.evaluation.heads import SET_FEATURES, Lexicon, SetLayer, load_set_layer, read_set, set_features
+from crag.evaluation.heads import SET_FEATURES, Layer, Lexicon, load_layer, read_set, set_features
 from crag.evaluation.local import LocalEvaluator
 from crag.models.cross_encoder import Reading
 from tests.support.local_models import with_layer
@@ -37,8 +37,9 @@ def test_one_text_that_has_every_word() -> None:
 def test_the_best_text_s_place_in_the_search_counts() -> None:
     texts = [GradedText(text=text, score=score, keywords=1.0) for text, score in (("Other.", 0.1), (TOWER, 0.8))]
     found = read_set(QUESTION, texts, [read(TOWER, "1889")], LEXICON)
-    layer = load_set_layer()
-    assert found.rank == 1 and layer and layer.score(found) < layer.score(replace(found, rank=0))
+    layer = load_layer("sets", SET_FEATURES)
+    assert found.rank == 1 and layer
+    assert layer.chance(set_features(found)) < layer.chance(set_features(replace(found, rank=0)))
 
 
 def test_years_that_no_text_has_are_named_once() -> None:
@@ -57,8 +58,8 @@ def test_questions_in_other_scripts_are_read(question: str) -> None:
 
 
 def test_scores_at_the_ends_can_be_weighed() -> None:
-    layer = SetLayer(tuple(float(name == "best") for name in SET_FEATURES), 0.0)
-    low, high = (layer.score(replace(readings(), best=score)) for score in (0.0, 1.0))
+    layer = Layer(tuple(float(name == "best") for name in SET_FEATURES), 0.0)
+    low, high = (layer.chance(set_features(replace(readings(), best=score))) for score in (0.0, 1.0))
     assert 0.0 < low < 0.01 < 0.99 < high < 1.0
 
 

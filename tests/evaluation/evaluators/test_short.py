@@ -1,6 +1,5 @@
 """Short answers of the local evaluator: where their words begin and end, and how sure they are."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,8 +7,8 @@ import pytest
 
 from crag.core.errors import ModelError
 from crag.core.protocols import AnswerReader
-from crag.evaluation.heads import load_answer_layer, load_set_layer
-from crag.evaluation.local import LONGEST, SHORT_FEATURES, LocalEvaluator, ShortLayer, features, load_short, trim_answer
+from crag.evaluation.heads import ANSWER_FEATURES, SET_FEATURES, Layer, load_layer
+from crag.evaluation.local import LONGEST, SHORT_FEATURES, LocalEvaluator, features, read_words, trim_answer
 from crag.models.cross_encoder import Reading
 from crag.testing.contracts import AnswerReaderContract
 from tests.support.local_models import parts, with_layer
@@ -58,30 +57,30 @@ def test_a_number_or_name_that_is_asked_for_should_be_said(question: str, said: 
 
 
 def test_words_of_the_question_are_no_answer_but_to_a_choice() -> None:
-    layer, text = ShortLayer((0.0,) * len(SHORT_FEATURES), 0.0), "The tower was built."
+    layer, text = Layer((0.0,) * len(SHORT_FEATURES), 0.0), "The tower was built."
     words = replace(READING, start=4, end=9)
-    assert layer.read("When was the tower built?", text, words, 0.9) is None
-    assert layer.read("Was the bridge or the tower built?", text, words, 0.9) is not None
+    assert read_words(layer, "When was the tower built?", text, words, 0.9) is None
+    assert read_words(layer, "Was the bridge or the tower built?", text, words, 0.9) is not None
 
 
 @pytest.mark.parametrize("text", ["— —", "a" * (LONGEST + 1)])
 def test_no_words_and_too_many_are_no_short_answer(text: str) -> None:
-    layer = ShortLayer((0.0,) * len(SHORT_FEATURES), 0.0)
-    assert layer.read("Why?", text, replace(READING, end=len(text)), 0.9) is None
+    layer = Layer((0.0,) * len(SHORT_FEATURES), 0.0)
+    assert read_words(layer, "Why?", text, replace(READING, end=len(text)), 0.9) is None
 
 
-LAYERS = [("short", load_short), ("answers", load_answer_layer), ("sets", load_set_layer)]
-"""The layers over a reading, of words, of an answer and of a set, each by its name in head.json."""
+LAYERS = {"short": SHORT_FEATURES, "sets": SET_FEATURES, **ANSWER_FEATURES}
+"""What the layers over a reading weigh, of words, of a set and of an answer, by their names in head.json."""
 
 
-@pytest.mark.parametrize(("part", "load"), LAYERS)
+@pytest.mark.parametrize(("part", "features"), LAYERS.items())
 def test_a_layer_that_is_not_there_is_none_and_one_of_another_make_an_error(
-    tmp_path: Path, part: str, load: Callable[[Path], object]
+    tmp_path: Path, part: str, features: tuple[str, ...]
 ) -> None:
-    assert load(with_layer(tmp_path / "none", part, None)) is None
+    assert load_layer(part, features, with_layer(tmp_path / "none", part, None)) is None
     for number, layer in enumerate(({}, 7, {"features": ["span"], "weights": [1.0], "bias": 0.0})):
         with pytest.raises(ModelError):
-            load(with_layer(tmp_path / str(number), part, layer))
+            load_layer(part, features, with_layer(tmp_path / str(number), part, layer))
 
 
 def test_a_model_that_can_not_be_loaded_reads_nothing(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crag.core.types import Passage
-from crag.evaluation.heads import STRIP_FEATURES, StripHead, load_strip_head, strip_features
+from crag.evaluation.heads import STRIP_FEATURES, load_strip_head, strip_features
 from crag.evaluation.local import REMEMBERED, LocalEvaluator
 from crag.models.cross_encoder import FOLDER, Reading
 from crag.models.runtime import MAX_CHARACTERS
@@ -118,7 +118,7 @@ def test_a_strip_s_score_rises_with_its_tokens_and_with_its_passage() -> None:
 
     def score(keep: float, odds: float, span: float = -3.0) -> float:
         reading = Reading(0.0, span, 0.5, 0, 4, 1, np.array([keep], np.float32), np.array([(0, 4)], np.int32))
-        return head.score(reading, 0, 4, odds)
+        return head.chance(strip_features(reading, 0, 4, odds))
 
     for odds in (-4.0, 0.0, 4.0):
         assert score(-6, odds) < score(0, odds) <= score(6, odds)
@@ -127,7 +127,6 @@ def test_a_strip_s_score_rises_with_its_tokens_and_with_its_passage() -> None:
         assert score(keep, -6) < score(keep, 6)
     assert min(head.weights) >= 0
     assert score(6, -8) < 0.5
-    assert StripHead((0.0,) * len(STRIP_FEATURES), 0.0).score(Reading(1, 1, 0, 0, 1, 1), 0, 1, 0.0) == 0.5
     place = STRIP_FEATURES.index("place")
     assert strip_features(Reading(1, 4, 0, 5, 9, 1), 0, 5, 0.0)[place] == 0.0
     assert strip_features(Reading(1, 4, 0, 5, 9, 1), 0, 6, 0.0)[place] == 2.0
