@@ -1,6 +1,7 @@
 """Monitor in a real browser: a bar and a number list their runs, one opens in Ask, filters filter, nothing juts out."""
 
 import re
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -9,14 +10,14 @@ import pytest
 from crag.core.config import AppConfig
 from crag.core.events import RunFinished, RunStarted
 from tests.support import local_models
-from tests.support.browsing import choose, fits, settled, until
+from tests.support.browsing import SECONDS, choose, fits, settled, until
 from tests.support.tune_runs import run
 
 pytestmark = pytest.mark.slow
 
-HEIGHTS = """() => [...document.querySelector('.js-plotly-plot .trace.bars')?.querySelectorAll('.point path') ?? []]
-    .map(bar => bar.getBoundingClientRect().height)"""
-"""Of the bars of the first kind in the first figure; none while Plotly draws it anew."""
+BARS = """() => [...document.querySelector('.js-plotly-plot .trace.bars')?.querySelectorAll('.point path') ?? []]
+    .map(bar => bar.getBoundingClientRect()).map(({x, y, width, height}) => ({x, y, width, height}))"""
+"""Where those of the first kind in the first figure are; none while Plotly draws it anew."""
 
 expect = pytest.importorskip("playwright.sync_api", reason="needs the playwright package").expect
 
@@ -55,24 +56,34 @@ def page(open_page, address):
 
 
 def test_a_click_on_a_bar_lists_its_runs_again_and_again_and_one_opens_in_ask(page):
-    bars = page.locator(".js-plotly-plot").first.locator(".trace.bars")
-    correct = bars.first.locator(".point path")
-    heights = until(page, HEIGHTS)
-    place = max(range(len(heights)), key=heights.__getitem__)
     listed = page.get_by_role("dialog").locator(".st-key-mon-list canvas").first
     for _ in range(2):  # a second click on the same bar opens its list as the first did
-        box = correct.nth(place).bounding_box()
-        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        click_highest_bar(page)
         expect(listed).to_be_visible()
         expect(page.get_by_role("dialog")).to_contain_text(re.compile(r"CORRECT: \d+ runs?\."))
         page.keyboard.press("Escape")
         expect(listed).to_have_count(0)
-        settled(page)
     page.get_by_role("button", name=re.compile("^40 runs: ")).press("Enter")
     expect(listed).to_be_visible()
     settled(page)
     choose(page, "mon-list")
     page.wait_for_url(re.compile(r"/\?.*run=run-\d+"))
+
+
+def click_highest_bar(page):
+    """Click it as soon as the figure says what is under the mouse: it does not while it is drawn anew, or moves."""
+    figure = page.locator(".js-plotly-plot").first
+    ends = time.monotonic() + SECONDS
+    while True:
+        settled(page)
+        bars = until(page, BARS)
+        box = max(bars, key=lambda bar: bar["height"])
+        page.mouse.move(box["x"] + box["width"] / 2 + 1, box["y"] + box["height"] / 2)
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.wait_for_timeout(200)
+        if figure.locator(".hoverlayer .hovertext").count() and until(page, BARS) == bars:
+            return page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        assert time.monotonic() < ends, f"no bar of the figure says what it shows within {SECONDS:g} seconds"
 
 
 def test_nothing_is_off_the_screen_in_either_theme_at_either_width_and_a_filter_leaves_only_its_runs(page):
