@@ -20,7 +20,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from benchmarks.answers_report import AnsweredRow, report, summarise
-from benchmarks.pages import publish
+from benchmarks.pages import parse, publish
 from corpora.answer_questions import (
     AnswerQuestion,
     filing_questions,
@@ -60,7 +60,7 @@ def main() -> int:
         engine.close()
     settings = strategy("balanced").settings
     results = summarise([decided(row, settings) for row in rows], evaluator_version(), settings)
-    publish("answers", report(results), folder=options.out)
+    publish("answers", report(results), folder=options.folder)
     return 0
 
 
@@ -70,7 +70,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--limit", type=int, default=0, help="so many questions of each kind; 0: all")
     parser.add_argument("--keep", type=Path, help="a file of what was answered, which a stopped run goes on with")
     parser.add_argument("--out", type=Path, help="where to write answers.md")
-    return parser.parse_args()
+    return parse(parser)
 
 
 def answered(engine: Engine, evaluator: NotingEvaluator, options: argparse.Namespace) -> Iterator[AnsweredRow]:

@@ -32,7 +32,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.pages import RESULTS, load, publish
+from benchmarks.pages import load, parse, publish
 from corpora.places import DATA, ROOT
 from corpora.rows import read_rows
 from crag.core import events as ev
@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("--chunks", type=int, default=10_000)
     parser.add_argument("--questions", type=int, default=45)
     parser.add_argument("--strategy", default="balanced")
-    options = parser.parse_args()
+    options = parse(parser)
 
     shared = DATA / "financebench"
     source = "FinanceBench PDFs" if shared.is_dir() else "the sample report, its figures changed copy by copy"
@@ -84,7 +84,7 @@ def main() -> None:
         "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
         "passes": {name: summary(runs) for name, runs in passes.items()},
     }
-    publish("ask", report(results), results, folder=RESULTS if options == parser.parse_args([]) else None)
+    publish("ask", report(results), results, folder=options.folder)
 
 
 # ---- the library ---------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.headline_model import serving
-from benchmarks.pages import RESULTS, machine, publish
+from benchmarks.pages import machine, parse, publish
 from corpora.libraries import indexed
 from corpora.places import ROOT, is_missing, parser_of
 from corpora.rows import read_rows
@@ -85,7 +85,7 @@ def main() -> int:
         "chunking": CHUNKING_ID,
     }
     name = "conversation" if options.no_model else f"conversation-{model_file(options).stem}"
-    publish(name, report(results), results, folder=options.out or (None if options.limit else RESULTS))
+    publish(name, report(results), results, folder=options.folder)
     return 0
 
 
@@ -95,7 +95,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--limit", type=int, default=0, help="the most conversations; 0: all")
     parser.add_argument("--no-model", action="store_true", help="ask no model")
     parser.add_argument("--out", type=Path, help="where to write")
-    return parser.parse_args()
+    return parse(parser, "no_model")
 
 
 def followups(limit: int = 0) -> list[FollowUp]:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
-from benchmarks.pages import RESULTS, machine, ms, p95, publish, table
+from benchmarks.pages import machine, ms, p95, parse, publish, table
 from corpora.places import ROOT
 from crag.core.config import AppConfig
 from crag.core.trace import Trace
@@ -116,7 +116,7 @@ drew every turn in an element of its own, and of all but the latest 24 it read t
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--reruns", type=int, default=RERUNS)
-    options = parser.parse_args()
+    options = parse(parser)
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"CRAG_DATA": folder, "CRAG_WORKSPACES": "one"}
         rows = [measure(ids, options.reruns) for ids in prepare(Path(folder))]
@@ -124,7 +124,7 @@ def main() -> None:
 
         program().close()
     text = report(rows, options.reruns)
-    publish("conversation_page", text, rows, folder=RESULTS if options.reruns == RERUNS else None)
+    publish("conversation_page", text, rows, folder=options.folder)
 
 
 if __name__ == "__main__":

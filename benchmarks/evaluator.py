@@ -40,7 +40,7 @@ from benchmarks.evaluator_row import DataSet, grouped
 from benchmarks.evaluator_sets import SETS, Sources
 from benchmarks.evaluator_speed import measure_speed
 from benchmarks.evaluator_strips import measure_strips
-from benchmarks.pages import RESULTS, publish
+from benchmarks.pages import parse, publish
 from corpora.judging import evaluator_version
 from corpora.places import is_missing, parser_of
 from crag.core.settings import Settings
@@ -77,12 +77,7 @@ def main() -> int:
         "strips": measure_strips(sources, memo, cosine, settings) if STRIPS in chosen else None,
         "attacks": measure_attacks(sources, memo, settings) if ATTACKS in chosen else None,
     }
-    publish(
-        "evaluator",
-        report(results),
-        results,
-        folder=options.out or (None if options.sets or options.limit else RESULTS),
-    )
+    publish("evaluator", report(results), results, folder=options.folder)
     return 0
 
 
@@ -91,7 +86,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sets", nargs="+", choices=[*SETS, STRIPS, ATTACKS, SPEED], metavar="NAME", help="only these")
     parser.add_argument("--limit", type=int, default=0, help="so many questions of each set's file; 0: all")
     parser.add_argument("--out", type=Path, help="where to write evaluator.json and evaluator.md")
-    return parser.parse_args()
+    return parse(parser)
 
 
 # ---- one set -------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from pydantic import BaseModel, Field
 
 from benchmarks.evaluator_measures import auc
 from benchmarks.faithfulness import strip
-from benchmarks.pages import RESULTS, machine, publish
+from benchmarks.pages import machine, parse, publish
 from corpora.places import DATA
 from crag.core.settings import Settings
 from crag.core.types import Answer, Passage, SentenceCheck
@@ -106,7 +106,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--data", type=Path, default=DATA, help="a checkout of github.com/vectara/FaithBench")
     parser.add_argument("--limit", type=int, default=0, help="only the first ones; then nothing is written")
-    given = parser.parse_args()
+    given = parse(parser)
     files = sorted((given.data / "data_for_release").glob("batch_*.json"))
     if not files:
         print(f"Skipped: no FaithBench in {given.data}. Clone github.com/vectara/FaithBench there.", file=sys.stderr)
@@ -115,7 +115,7 @@ def main() -> int:
     samples = samples[: given.limit or None]
     evaluator = LocalEvaluator()
     checked = [check(evaluator, sample) for sample in samples]
-    publish("faithbench", report(samples, checked), folder=None if given.limit else RESULTS)
+    publish("faithbench", report(samples, checked), folder=given.folder)
     return 0
 
 

@@ -31,7 +31,7 @@ from benchmarks.evaluator_row import Row
 from benchmarks.faithfulness_figures import measured
 from benchmarks.faithfulness_report import report
 from benchmarks.headline_model import serving, stored
-from benchmarks.pages import RESULTS, publish
+from benchmarks.pages import RESULTS, parse, publish
 from corpora.places import DATA, is_missing
 from corpora.rows import read_articles, read_rows
 from crag.core.errors import ProviderError
@@ -62,7 +62,7 @@ def main() -> int:
     parser.add_argument(
         "--part", nargs="*", choices=PARTS, default=list(PARTS), help="others stay as they were written"
     )
-    options = parser.parse_args()
+    options = parse(parser, "part")
     if is_missing(DATA, "attributionbench"):
         return 2
     place = RESULTS / "faithfulness.json"
@@ -75,7 +75,7 @@ def main() -> int:
     if "stripped" in options.part:
         file = options.gguf or stored(HERE / "data")
         found["stripped"] = {**found.get("stripped", {}), file.stem: stripped(evaluator, file, options.limit)}
-    publish("faithfulness", report(found), found, folder=None if options.limit else RESULTS)
+    publish("faithfulness", report(found), found, folder=options.folder)
     return 0
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks.evaluator_library import spread
 from benchmarks.financebench_report import COMPARED, report, strategy_figures
-from benchmarks.pages import RESULTS, load, machine, publish
+from benchmarks.pages import load, machine, parse, publish
 from corpora.judging import evaluator_version
 from corpora.libraries import indexed
 from corpora.places import is_missing, parser_of
@@ -60,7 +60,6 @@ def main() -> int:
         rows = asked(engine, library, questions, options.strategies)
     finally:
         engine.close()
-    whole = not (options.limit or tuple(options.strategies) != DEFAULT)
     results = {
         "version": evaluator_version(),
         "chunking": CHUNKING_ID,
@@ -71,7 +70,7 @@ def main() -> int:
         "strategies": {name: strategy_figures(each) for name, each in rows.items()},
         "differences": differences(rows),
     }
-    publish("financebench", report(results), results, folder=options.out or (RESULTS if whole else None))
+    publish("financebench", report(results), results, folder=options.folder)
     return 0
 
 
@@ -80,7 +79,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--strategies", nargs="+", choices=list(STRATEGIES), default=list(DEFAULT))
     parser.add_argument("--limit", type=int, default=0, help="so many questions; 0: all")
     parser.add_argument("--out", type=Path, help="where to write financebench.json and financebench.md")
-    return parser.parse_args()
+    return parse(parser)
 
 
 def asked(engine: Engine, library: Path, questions: Sequence[Question], names: Sequence[str]) -> Rows:

@@ -39,7 +39,7 @@ from benchmarks.headline_model import (
 )
 from benchmarks.headline_report import report
 from benchmarks.headline_rows import ARMS, Journal, Row, figures, row_of
-from benchmarks.pages import RESULTS, publish
+from benchmarks.pages import parse, publish
 from benchmarks.popqa import Bench
 from benchmarks.popqa_cases import Case, load_cases, with_retrieved
 from corpora.places import ROOT, is_missing, parser_of
@@ -81,7 +81,7 @@ def main() -> int:
         "max_tokens": MAX_TOKENS,
         "figures": figures(rows),
     }
-    publish("headline", report(results), results, folder=options.out or (None if options.limit else RESULTS))
+    publish("headline", report(results), results, folder=options.folder)
     return 0
 
 
@@ -95,7 +95,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=0, help="of the model that is served here; 0: as many as cores")
     parser.add_argument("--scratch", type=Path, default=scratch, help="where answers are kept")
     parser.add_argument("--out", type=Path, help="where to write headline.json and headline.md")
-    return parser.parse_args()
+    return parse(parser, "threads")
 
 
 def cases(data: Path) -> list[tuple[Case, str]]:

@@ -28,7 +28,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.pages import load, machine, publish
+from benchmarks.pages import load, machine, parse, publish
 from corpora.places import DATA
 
 HERE = Path(__file__).resolve().parent
@@ -171,7 +171,7 @@ def main() -> None:
     parser.add_argument("--recipe-python", default=sys.executable, help="the interpreter that runs the recipe")
     parser.add_argument("--without-recipe", action="store_true", help="ours alone; nothing is written")
     parser.add_argument("--side", choices=sorted(SIDES), help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse(parser, "recipe_python")
     if not PDFS.is_dir():
         raise SystemExit("financebench is not there: set CRAG_SHARED to the folder that holds data/.")
     files = sorted(path for path in PDFS.glob("*.pdf") if options.only in path.name)[: options.documents or None]
@@ -193,7 +193,7 @@ def main() -> None:
         "times_as_fast": round(results["recipe"]["seconds"] / results["ours"]["seconds"], 2),
         "memory_share": round(results["ours"]["peak_memory_mb"] / results["recipe"]["peak_memory_mb"], 2),
     }
-    publish("ingest", _page(report), report)
+    publish("ingest", _page(report), report, folder=options.folder)
 
 
 def _page(report: dict[str, Any]) -> str:

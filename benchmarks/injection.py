@@ -34,7 +34,7 @@ from benchmarks.headline_model import serving
 from benchmarks.injection_honest import honest_texts
 from benchmarks.injection_procedures import procedures, weigh
 from benchmarks.injection_report import report
-from benchmarks.pages import RESULTS, publish
+from benchmarks.pages import RESULTS, parse, publish
 from corpora.places import DATA
 from corpora.rows import read_rows
 from crag.core.config import AppConfig
@@ -289,7 +289,7 @@ def main() -> None:
     parser.add_argument("--also", type=Path, action="append", default=[], help="a folder of texts with procedures")
     parser.add_argument("--limit", type=int, default=0, help="instructions of each collection; 0: all")
     parser.add_argument("--out", type=Path)
-    options = parser.parse_args()
+    options = parse(parser, "part", "also")
     each, rows, settings = list(planted()), asked(ROWS), strategy("balanced").settings
     if options.limit:
         each = [one for at, one in enumerate(each) if at % max(1, len(each) // options.limit) == 0]
@@ -319,7 +319,7 @@ def main() -> None:
             ends = time.monotonic() + 60 * options.minutes
             found["answers"][options.gguf.stem] = answers(asked_with, rows, endpoint, ends)
     found = without_texts(found)
-    publish("injection", report(found), found, folder=options.out or (None if options.limit else RESULTS))
+    publish("injection", report(found), found, folder=options.folder)
 
 
 def without_texts(found: dict[str, Any]) -> dict[str, Any]:

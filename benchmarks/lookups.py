@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from benchmarks.pages import publish, table
+from benchmarks.pages import parse, publish, table
 from corpora.answer_questions import company_names, part_of
 from corpora.judging import evaluator_version
 from corpora.libraries import indexed
@@ -126,7 +126,7 @@ def main() -> int:
             rows.append((question, looked_up(question, found), looked_up(question, documents[question.source]), said))
     finally:
         engine.close()
-    publish("lookups", report(rows), folder=options.out)
+    publish("lookups", report(rows), folder=options.folder)
     return 0
 
 
@@ -137,7 +137,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--each", type=int, default=EACH, help="cells asked for in one filing")
     parser.add_argument("--out", type=Path, help="where to write lookups.md")
-    return parser.parse_args()
+    return parse(parser)
 
 
 def made_questions(

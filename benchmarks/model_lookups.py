@@ -28,7 +28,7 @@ from unittest.mock import patch
 
 from benchmarks.headline_model import stored
 from benchmarks.lookups import MISSES, LookupQuestion, made_questions
-from benchmarks.pages import publish
+from benchmarks.pages import parse, publish
 from corpora.answer_questions import company_names, part_of
 from corpora.judging import evaluator_version
 from corpora.libraries import indexed
@@ -95,7 +95,7 @@ def main() -> int:
     if options.gguf or config.providers.llm == "none":
         config = config.changed(llm="gguf", llm_model=str(options.gguf or stored(options.scratch)))
     rows = list(answered(config, files, options))
-    publish("model_lookups", report(rows, Path(config.providers.llm_model).stem), folder=options.out)
+    publish("model_lookups", report(rows, Path(config.providers.llm_model).stem), folder=options.folder)
     return 0
 
 
@@ -107,7 +107,7 @@ def arguments() -> argparse.Namespace:
     scratch = Path(tempfile.gettempdir()) / "crag-headline"
     parser.add_argument("--scratch", type=Path, default=scratch, help="where answers and the model are kept")
     parser.add_argument("--out", type=Path, help="where to write model_lookups.md")
-    return parser.parse_args()
+    return parse(parser)
 
 
 def _chosen(file: Path) -> bool:

@@ -239,6 +239,8 @@ def main() -> None:
         "notes": options.notes,
         "results": measured(options.notes, trees),
     }
+    if options.notes != parser.get_default("notes"):
+        return print(page(report))
     (HERE / "results" / "notes.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     (HERE / "results" / "notes.md").write_text(page(report), encoding="utf-8")
 

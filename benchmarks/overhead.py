@@ -28,7 +28,7 @@ from langgraph.runtime import Runtime
 
 from benchmarks import overhead_middleware, overhead_server, overhead_start
 from benchmarks.fakes import PATHS, Course, engine_of, parts_of
-from benchmarks.pages import load, made_by, ms, p95, publish, table
+from benchmarks.pages import load, made_by, ms, p95, parse, publish, table
 from crag.core import events as ev
 from crag.core.trace import Trace
 from crag.engine import Engine
@@ -251,16 +251,18 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=2_000, help="to the server, after which its memory is read")
     parser.add_argument("--crowd", type=int, default=1_000, help="requests to the server that begin together")
     parser.add_argument("--starts", type=int, default=20, help="of each program in a fresh process; at least 2")
-    options = parser.parse_args()
+    options = parse(parser, "part")
     if "engine" in options.part:
         before = load()
-        publish("overhead", report({name: measure(course, options.runs) for name, course in PATHS.items()}, before))
+        measured = {name: measure(course, options.runs) for name, course in PATHS.items()}
+        publish("overhead", report(measured, before), folder=options.folder)
     if "middleware" in options.part:
-        publish("middleware", overhead_middleware.measured(options.runs))
+        publish("middleware", overhead_middleware.measured(options.runs), folder=options.folder)
     if "server" in options.part:
-        publish("server", overhead_server.measured(options.pairs, options.requests, options.crowd))
+        page = overhead_server.measured(options.pairs, options.requests, options.crowd)
+        publish("server", page, folder=options.folder)
     if "start" in options.part:
-        publish("start", overhead_start.measured(options.starts))
+        publish("start", overhead_start.measured(options.starts), folder=options.folder)
 
 
 if __name__ == "__main__":

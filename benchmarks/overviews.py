@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.pages import publish
+from benchmarks.pages import parse, publish
 from corpora.places import DATA
 from corpora.rows import read_rows
 from crag.core.config import AppConfig
@@ -97,6 +97,7 @@ def lacking(made: Overview | None, facts: Sequence[str]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--answers", type=Path)
+    options = parse(parser)
     given, said = json.loads((HERE / "data" / "overviews.json").read_text("utf-8")), list[str]()
     rows = [
         (name, len(sample := questions[:: max(1, len(questions) // EACH)]), taken(sample), taken(sample, named=True))
@@ -123,9 +124,9 @@ def main() -> None:
         page.append(f"| {Path(source['file']).name} | {asked} | {asked - len(misses)} | {' · '.join(misses)} |")
     page += ["", f"**{sum(useful)} of {len(useful)} answers are of use ({sum(useful) / len(useful):.2f}).**"]
     figures = {"ordinary taken": shares, "forms lost": len(lost) / forms, "of use": sum(useful) / len(useful)}
-    publish("overviews", "\n".join(page), figures)
-    if out := parser.parse_args().answers:
-        out.write_text("\n".join(said), encoding="utf-8")
+    publish("overviews", "\n".join(page), figures, folder=options.folder)
+    if options.answers:
+        options.answers.write_text("\n".join(said), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -54,8 +55,24 @@ def p95(values: Sequence[float]) -> float:
     return statistics.quantiles(values, n=20)[-1]
 
 
-def publish(name: str, page: str, figures: Any = None, *, folder: Path | None = RESULTS) -> None:
-    """Print the page and write it, with its figures as JSON where there are some. `folder` None: nothing is written."""
+def parse(parser: argparse.ArgumentParser, *whole: str) -> argparse.Namespace:
+    """The options given; `folder`: where the figures go.
+
+    That is where `--out` says, beside the published ones where all is measured, and nowhere where a part is. An option
+    given makes it a part, but for paths and what `whole` names.
+    """
+    options = parser.parse_args()
+    given = {
+        name
+        for name, value in vars(options).items()
+        if value != parser.get_default(name) and not isinstance(value, Path)
+    }
+    options.folder = vars(options).get("out") or (None if given.difference(whole) else RESULTS)
+    return options
+
+
+def publish(name: str, page: str, figures: Any = None, *, folder: Path | None) -> None:
+    """Print the page and write it, with its figures as JSON where there are some. `folder`: as `parse` gives it."""
     print(page)
     if folder is None:
         print("A part of the whole: nothing was written.", file=sys.stderr)

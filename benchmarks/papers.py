@@ -61,7 +61,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Literal
 
-from benchmarks.pages import RESULTS, publish, table
+from benchmarks.pages import parse, publish, table
 from corpora.judging import evaluator_version
 from corpora.papers import GROUPS, HELD_OUT, QUESTIONS
 from corpora.rows import read_rows
@@ -79,7 +79,7 @@ def main() -> int:
     parser.add_argument("--papers", type=Path, required=True, help="the folder of the twelve groups")
     parser.add_argument("--limit", type=int, default=0, help="the most questions of a group; 0: all")
     parser.add_argument("--out", type=Path, help="where to write papers.md")
-    given = parser.parse_args()
+    given = parse(parser)
     rows = read_rows(QUESTIONS)
     found: dict[str, Counter[Outcome]] = {}
     kinds: dict[str, Counter[Outcome]] = {}
@@ -100,7 +100,7 @@ def main() -> int:
                 if row["answer"] and "document" in row:
                     kinds.setdefault(row["document"], Counter())[ended] += 1
             engine.close()
-    publish("papers", page(found, kinds), folder=given.out or (None if given.limit else RESULTS))
+    publish("papers", page(found, kinds), folder=given.folder)
     return 0
 
 

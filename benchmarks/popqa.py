@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.evaluator_library import spread
-from benchmarks.pages import RESULTS, publish
+from benchmarks.pages import parse, publish
 from benchmarks.popqa_cases import Case, OwnPages, load_cases, own_holds, with_retrieved
 from benchmarks.popqa_figures import Figures, Found, condition_figures
 from benchmarks.popqa_report import report
@@ -73,8 +73,7 @@ def main() -> int:
             for name in options.conditions
         }
     results = {"version": evaluator_version(), "limit": options.limit, "conditions": found}
-    whole = not options.limit and options.strategies == list(STRATEGIES) and options.conditions == list(CONDITIONS)
-    publish("popqa", report(results), results, folder=options.out or (RESULTS if whole else None))
+    publish("popqa", report(results), results, folder=options.folder)
     return 0
 
 
@@ -84,7 +83,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--strategies", nargs="+", choices=list(STRATEGIES), default=list(STRATEGIES))
     parser.add_argument("--conditions", nargs="+", choices=CONDITIONS, default=list(CONDITIONS))
     parser.add_argument("--out", type=Path, help="where to write popqa.json and popqa.md")
-    return parser.parse_args()
+    return parse(parser)
 
 
 def condition(name: str, cases: Sequence[Case], strategies: Sequence[str], bench: Bench) -> Figures:

@@ -31,7 +31,7 @@ import numpy as np
 import pypdfium2
 from PIL import Image
 
-from benchmarks.pages import load, made_by, publish, table
+from benchmarks.pages import load, made_by, parse, publish, table
 from corpora.places import DATA
 from crag.core.config import AppConfig
 from crag.core.documents import LOW_RECOGNITION
@@ -210,13 +210,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, default=40)
     before = load()
-    pages = chosen(parser.parse_args().pages)
+    options = parse(parser)
+    pages = chosen(options.pages)
     figures = {kind.name: measure(pages, kind) for kind in KINDS}
     sure = bands(list(figures.values()))
     listed = real_scans()
     kept = {name: {**asdict(each), "lines": len(each.lines)} for name, each in figures.items()}
     page = report(figures, sure, listed, before, len({path for path, _ in pages}))
-    publish("recognition", page, {"kinds": kept, "bands": sure, "scans": listed, "load": before})
+    publish("recognition", page, {"kinds": kept, "bands": sure, "scans": listed, "load": before}, folder=options.folder)
 
 
 def report(

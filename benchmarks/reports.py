@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Literal
 
-from benchmarks.pages import RESULTS, publish
+from benchmarks.pages import parse, publish
 from corpora.places import DATA, ROOT
 from corpora.rows import read_rows
 from crag.core.config import AppConfig
@@ -34,12 +34,12 @@ Outcome = Literal["right", "said", "wrong"]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--only", default="", metavar="TEXT", help="the cases whose kind or file holds this text")
-    options = parser.parse_args()
+    options = parse(parser)
     cases = read_rows(LIST)
     asked = [case for case in cases if options.only in case["kind"] + case["file"]]
     files = dict.fromkeys(case["file"] for case in asked)
     rows = [row for name in files for row in ask_file(name, [case for case in asked if case["file"] == name])]
-    publish("reports", format_page(rows), folder=None if options.only else RESULTS)
+    publish("reports", format_page(rows), folder=options.folder)
 
 
 def ask_file(name: str, cases: list[dict[str, str]]) -> list[tuple[dict[str, str], Outcome, str]]:

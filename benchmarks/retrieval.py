@@ -22,7 +22,7 @@ import numpy as np
 import pypdfium2
 from numpy.typing import NDArray
 
-from benchmarks.pages import machine, publish
+from benchmarks.pages import machine, parse, publish
 from corpora.places import is_missing, parser_of
 from corpora.rows import read_rows
 from crag.core.config import AppConfig
@@ -315,7 +315,7 @@ def report(results: dict[str, Any]) -> str:
 def main() -> int:
     parser = parser_of(__doc__)
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "crag-retrieval-cache")
-    options = parser.parse_args()
+    options = parse(parser)
     if is_missing(options.data, "financebench", "mmlongbench"):
         return 2
     options.cache.mkdir(parents=True, exist_ok=True)
@@ -330,7 +330,7 @@ def main() -> int:
             for label, (folder, load) in sets.items()
         },
     }
-    publish("retrieval", report(results), results)
+    publish("retrieval", report(results), results, folder=options.folder)
     return 0
 
 

@@ -26,7 +26,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.pages import RESULTS, publish
+from benchmarks.pages import RESULTS, parse, publish
 from benchmarks.scale_chunks import Maker
 from benchmarks.scale_likeness import likeness, wording
 from benchmarks.scale_plan import planned
@@ -58,9 +58,8 @@ def main() -> int:
             for name, side in sides.items()
             if named or size <= side.most
         ]
-    whole = not named and tuple(options.sizes) == SIZES
     results = {
-        "whole": whole,
+        "whole": options.folder == RESULTS,
         "machine": {
             "cores": os.cpu_count(),
             "processor": platform.machine(),
@@ -72,7 +71,7 @@ def main() -> int:
         "chunks": about(sources),
         "rows": rows,
     }
-    publish("scale", report(results), results, folder=options.out or (RESULTS if whole else None))
+    publish("scale", report(results), results, folder=options.folder)
     return int(any("failed" in row for row in rows))
 
 
@@ -82,7 +81,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sides", nargs="+", choices=list(SIDES), help="the default is all that are there")
     parser.add_argument("--as-built", action="store_true", help="use what older code built")
     parser.add_argument("--out", type=Path, help="where to write scale.json and scale.md")
-    return parser.parse_args()
+    return parse(parser)
 
 
 def present(name: str) -> bool:

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.pages import publish
+from benchmarks.pages import parse, publish
 from corpora.places import DATA, is_missing
 from crag.core.config import AppConfig
 from crag.core.types import Chunk
@@ -205,7 +205,7 @@ def _later() -> frozenset[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="only confirm the list by the words' places")
-    options = parser.parse_args()
+    options = parse(parser)
     if is_missing(DATA, "financebench/pdfs"):
         return 2
     listed = [*cells(LIST), *cells(LATER)]
@@ -215,7 +215,7 @@ def main() -> int:
             print(f"{cell.file}, page {cell.page}, {cell.value} ({cell.row}): {', '.join(found)}")
         print(f"{len(listed) - len(doubts)} of {len(listed)} confirmed")
         return 0
-    publish("table_cells", report(listed, measure(listed)))
+    publish("table_cells", report(listed, measure(listed)), folder=options.folder)
     return 0
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.evaluator_graders import shipped_evaluator
-from benchmarks.pages import RESULTS, publish
+from benchmarks.pages import parse, publish
 from benchmarks.thresholds_cases import CaseSet, load_cases
 from benchmarks.thresholds_grades import KeptScores
 from benchmarks.thresholds_report import report
@@ -59,7 +59,7 @@ def main() -> int:
         "strip_top_k": {"default": settings.strip_top_k, "rows": top_k_table(matched, settings.strip_filter)},
         "min_answer_score": {"default": settings.min_answer_score, "rows": floor_table(cuts)},
     }
-    publish("thresholds", report(results), results, folder=options.out or (None if options.limit else RESULTS))
+    publish("thresholds", report(results), results, folder=options.folder)
     return 0
 
 
@@ -68,7 +68,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--ambiguous", type=float, default=AMBIGUOUS, help="what AMBIGUOUS is worth, 0..1")
     parser.add_argument("--limit", type=int, default=0, help="so many questions of each set; 0: all")
     parser.add_argument("--out", type=Path, help="where to write thresholds.json and thresholds.md")
-    return parser.parse_args()
+    return parse(parser)
 
 
 def graded(given: CaseSet, kept: KeptScores) -> list[list[Grade]]:

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.pages import RESULTS, load, machine, ms, p95, publish, table
+from benchmarks.pages import load, machine, ms, p95, parse, publish, table
 from benchmarks.stored_runs import store_runs
 from crag.core.config import AppConfig
 from crag.engine import Engine
@@ -170,7 +170,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--moves", type=int, default=100)
-    options = parser.parse_args()
+    options = parse(parser)
     if options.runs < 1 or options.moves < 1:
         raise SystemExit("at least one run and one move")
     with tempfile.TemporaryDirectory() as place:
@@ -180,7 +180,7 @@ def main() -> None:
             moves, opened = drive(f"{app.url}/tune", chosen(options.moves))
         works = [Work(**json.loads(line)) for line in log.read_text(encoding="utf-8").splitlines()]
     text = report(works[-options.moves :], moves, opened, options.runs)
-    publish("tune", text, folder=RESULTS if (options.runs, options.moves) == (1000, 100) else None)
+    publish("tune", text, folder=options.folder)
 
 
 if __name__ == "__main__":

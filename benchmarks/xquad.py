@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.evaluator_library import spread
-from benchmarks.pages import RESULTS, publish, table
+from benchmarks.pages import parse, publish, table
 from benchmarks.retrieval import CachedEmbedder, Read, build
 from corpora.answer_questions import language_questions
 from corpora.judging import evaluator_version, is_right
@@ -178,11 +178,10 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--languages", nargs="+", choices=LANGUAGES, default=list(LANGUAGES))
     parser.add_argument("--questions", type=int, default=0, help="at most about this number of each language; 0: all")
-    given = parser.parse_args()
-    whole = given.languages == list(LANGUAGES) and not given.questions
+    given = parse(parser, "answers")
     if given.answers:
         found = {each: answers(given.data, each, given.questions, given.cache / "xquad") for each in given.languages}
-        publish("xquad_answers", answers_page(found), folder=RESULTS if whole else None)
+        publish("xquad_answers", answers_page(found), folder=given.folder)
         return
     embedder = CachedEmbedder(given.cache)
     shares = measure(given.data, given.languages, given.questions, embedder)
@@ -190,7 +189,7 @@ def main() -> None:
     asked = len(spread(questions, given.questions))
     figures = {"model": embedder.id, "questions": asked, "shares": shares}
     page = report(shares, embedder.id, asked, len(paragraphs))
-    publish("xquad", page, figures, folder=RESULTS if whole else None)
+    publish("xquad", page, figures, folder=given.folder)
 
 
 if __name__ == "__main__":

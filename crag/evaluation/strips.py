@@ -14,7 +14,7 @@ from crag.core.settings import Settings
 from crag.core.types import Strip
 from crag.evaluation.strip_selection import Facts, Rule, choose
 from crag.text.sentences import ends_as_sentence, is_table_row, sentences
-from crag.text.words import SIGN, UNSPACED, count_words
+from crag.text.words import SPACED, count_words
 
 Span = tuple[int, int]
 
@@ -28,7 +28,6 @@ FRAGMENT_WORDS = 5
 LABEL_WORDS = 60
 """A text of more words that ends in a colon stands alone."""
 
-_WORD = re.compile(rf"{SIGN}|[^\s{UNSPACED}]+")
 _LINE = re.compile(r"[^\n]+")
 _CELLS = re.compile(r"\||\t")
 _VALUED = re.compile(r":\s++\S")
@@ -147,7 +146,7 @@ def _attach_fragments(text: str, parts: list[Span]) -> list[Span]:
 
 def _by_windows(text: str) -> list[Span]:
     """Windows of 50 words; a tail under ten words joins the window before it."""
-    spans = [match.span() for match in _WORD.finditer(text)]
+    spans = [match.span() for match in SPACED.finditer(text)]
     cuts = list(range(0, len(spans), WINDOW_WORDS))
     if len(cuts) > 1 and len(spans) - cuts[-1] < TAIL_WORDS:
         cuts.pop()

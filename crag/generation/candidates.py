@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 
 from crag.core.types import Chunk, Strip, WebPage
 from crag.evaluation.binding import share_figures
@@ -170,20 +169,15 @@ def weigh_candidates(
         describe_candidate(question, unit, sources.get(unit.strip.source_id), read.get(unit.strip.source_id))
         for unit in units
     ]
-    odds = [weigh(load_weights(), 0.0, [each[name] for name in CANDIDATE_FEATURES]) for each in facts]
+    layer = load_layer("candidates", CANDIDATE_FEATURES)
+    weights = layer.weights if layer else BY_SCORE
+    odds = [weigh(weights, 0.0, [each[name] for name in CANDIDATE_FEATURES]) for each in facts]
     shares = [math.exp(each - max(odds)) for each in odds]
     ranked = []
     for unit, own, part in zip(units, facts, shares, strict=True):
         chance = part / sum(shares)
         ranked.append(replace(unit, rank=chance, tie=0.0, facts={**own, "chance": _log_odds(chance)}))
     return sorted(ranked, key=best_first)
-
-
-@cache
-def load_weights() -> tuple[float, ...]:
-    """The shipped weights of `CANDIDATE_FEATURES`. Raises ModelError where they can't be used."""
-    layer = load_layer("candidates", CANDIDATE_FEATURES)
-    return layer.weights if layer else BY_SCORE
 
 
 def describe_candidate(

@@ -80,13 +80,15 @@ UNSPACED = (
 """Scripts that put no spaces between words, as a range of a regular expression."""
 SIGN = rf"[{UNSPACED}][{MARKS}]*+"
 """A letter of such a script with its marks, as a regular expression: what counts as a word of it."""
+LETTER = rf"(?:{SIGN}|[\uac00-\ud7a3])"
+"""A letter that is compared by itself: also of Korean, whose words come with particles that a question may lack."""
 WORD = rf"[^\W_]+(?:[{MARKS}]+[^\W_]*)*+"
 """A word of any script, as a regular expression."""
 
-_WORD = re.compile(rf"{SIGN}|[^\s{UNSPACED}]+")
+SPACED = re.compile(rf"{SIGN}|[^\s{UNSPACED}]+")
+"""What counts as a word: what stands between blanks, or a letter of a script without them."""
 _WHOLE = re.compile(rf"\w+(?:[{MARKS}]+\w*)*+")
-# Korean has spaces, but its words come with the particles that a question may lack: Lucene pairs its letters, too.
-_PAIRED = re.compile(rf"(?:{SIGN}|[\uac00-\ud7a3])+")
+_PAIRED = re.compile(rf"{LETTER}+")
 _SIGN = re.compile(rf".[{MARKS}]*+", re.DOTALL)
 # Vowel marks of Hebrew and Arabic, which few texts write, and the stroke that only draws a word out.
 _UNWRITTEN = re.compile("[\u0591-\u05bd\u05bf\u05c1-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]+")
@@ -141,7 +143,7 @@ def significant_stems(text: str) -> frozenset[str]:
 
 def count_words(text: str) -> int:
     """How many words a text has; in scripts without spaces each character is one."""
-    return len(text.split()) if text.isascii() else sum(1 for _ in _WORD.finditer(text))
+    return len(text.split()) if text.isascii() else sum(1 for _ in SPACED.finditer(text))
 
 
 LEAST, CHARS = 3, 160

@@ -1,22 +1,11 @@
 """The PopQA benchmark: passages of the knowledge, what a run is given, what becomes of an answer, goals met."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from benchmarks.popqa_cases import Case, own_holds, retrieved_chunks
-from crag.analysis.questions.sets import Question
+from benchmarks.popqa_cases import own_holds, retrieved_chunks
 from crag.core.trace import Trace
 from crag.core.types import Strip
-from crag.testing.fakes import chunk_of
-
-INSIDE = "Jane Doe, who was born in Bergen in 1901, wrote novels and short stories for fifty years."
-ONLINE = "Jane Doe: Jane Doe was born in Oslo, as her own letters to the press say."
-
-
-def case(id: str = "1", *, answers: Sequence[str] = ("Bergen",), web: Sequence[str] = (ONLINE,)) -> Case:
-    return Case(
-        Question(id=id, question="Where was Jane Doe born?", answers=tuple(answers)), (chunk_of(INSIDE),), tuple(web)
-    )
+from tests.benchmarks.test_headline import case
 
 
 def test_retrieved_passages_come_best_first_which_is_the_data_s_last_rank() -> None:

@@ -22,8 +22,17 @@ from ui.app import saved_choices
 HEADER, POLICY = "content-security-policy", "Content Security Policy"
 """Of what a policy forbids, Chromium says so in the console."""
 
+FAILED = pytest.StashKey[bool]()
+"""Whether the test itself has failed."""
 PATIENCE = 40_000
 """Milliseconds that a busy machine may take for what is waited for."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    item.stash[FAILED] = call.when == "call" and report.failed
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -145,6 +154,8 @@ def open_page(request, browser, tab):
         return page
 
     yield opened
+    for page in pages if request.node.stash.get(FAILED, False) else ():
+        request.node.add_report_section("teardown", page.url, page.locator("body").aria_snapshot())
     for name, listen in heard.items():
         for page in pages:
             page.remove_listener(name, listen)

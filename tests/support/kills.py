@@ -35,7 +35,7 @@ def work_until_killed(
     assert child.returncode == -signal.SIGKILL, "the adding process must die by the kill, not of itself"
     # A line cut short by the kill was confirmed to nobody.
     rows = [line.split() for line in said.split("\n")[:-1]]
-    added, begun, gone = ([id for word, id in rows if word == step] for step in ("added", "deleting", "deleted"))
+    added, began, gone = ([id for word, id in rows if word == step] for step in ("added", "deleting", "deleted"))
     return Confirmed(
-        there=[id for id in added if id not in begun], gone=gone, open=[id for id in begun if id not in gone]
+        there=[id for id in added if id not in began], gone=gone, open=[id for id in began if id not in gone]
     )

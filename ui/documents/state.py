@@ -13,7 +13,7 @@ class DocumentsState(LibraryState):
     """`upload`: the job that is followed. `selected`, `rows`: ids of the documents selected, and of those listed.
 
     `marked`: the only chunk marked on its page. `folder`: the one compared last. `turns`: how often each form
-    was emptied, by its name. `selection`: what is selected on the map.
+    was emptied, and the table of documents was another, by name. `selection`: what is selected on the map.
     """
 
     upload: str = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -11,10 +12,10 @@ import streamlit as st
 from crag.core.metadata import written_field
 from crag.export.html import words
 from crag.text.spreadsheets import guard_formula
+from ui.app import tables
 from ui.documents.listing import Held
 from ui.documents.state import state
 
-_KEY = "documents-table"
 _ROW, _HEAD, _MOST = 35, 38, 12
 """Pixels of a row and of what stands above the first; the rows in view."""
 
@@ -56,30 +57,33 @@ def show(shown: Sequence[Held]) -> None:
     wanted = set(picked())
     pick([id for id in ids if id in wanted])
     rows = [at for at, id in enumerate(ids) if id in wanted]
+    # The browser tells rows by their places, also after others are listed and before it knows: another table has
+    # another key, so nothing of the one before is heard.
+    here = state()
+    if here.rows != ids or sorted(tables.selected_rows(_key())) != rows:
+        here.turns["table"] = here.turns.get("table", 0) + 1
+    here.rows, key = ids, _key()
     selection: Any = {"rows": rows, "columns": [], "cells": []}
-    if _KEY in st.session_state and (state().rows != ids or _selected() != rows):
-        st.session_state[_KEY] = {"selection": selection}
-    state().rows = ids
     st.dataframe(
         _rows(shown),
         hide_index=True,
         height=_HEAD + _ROW * min(len(shown), _MOST),
         column_config=_COLUMNS,
-        on_select=lambda: _take(ids),
+        on_select=partial(_take, key, ids),
         selection_mode="multi-row",
         selection_default={"selection": selection},
-        key=_KEY,
+        key=key,
         placeholder="",
         alt="The documents of the library",
     )
 
 
-def _selected() -> list[int]:
-    return list(st.session_state[_KEY]["selection"]["rows"])
+def _key() -> str:
+    return f"documents-table-{state().turns.get('table', 0)}"
 
 
-def _take(ids: Sequence[str]) -> None:
-    pick([ids[row] for row in sorted(_selected()) if row < len(ids)])
+def _take(key: str, ids: Sequence[str]) -> None:
+    pick([ids[row] for row in sorted(tables.selected_rows(key)) if row < len(ids)])
 
 
 def _rows(shown: Sequence[Held]) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from typing import Literal
 
 from crag.text.memory import remember
 from crag.text.numerals import SCALES, UNITS
-from crag.text.words import FUNCTION_WORDS, UNSPACED, few_marks, stem
+from crag.text.words import FUNCTION_WORDS, LETTER, WORD, few_marks, stem
 
 LONG = 10
 """An expected answer of more tokens than this is not looked for word by word."""
@@ -48,9 +48,12 @@ _VERBS = frozenset({"are", "can", "did", "does", "had", "has", "have", "is", "wa
 _CITATION = re.compile(r"\[\d+\]")
 _POSSESSIVE = re.compile(r"['’]s\b")
 _JOINED = re.compile(r"['’`]|(?<=\b[^\W\d_])\.(?=[^\W\d_]\b|\W|$)")
-_SIGN = re.compile(rf"[{UNSPACED}]")
-_WORD = re.compile(rf"{_SIGN.pattern}|[^\W_{UNSPACED}]+")
-"""In scripts without spaces each letter is a word, as in the evaluation of CMRC 2018 (Cui et al., arXiv 1810.07366)."""
+_LETTER, _WORD = re.compile(LETTER), re.compile(WORD)
+"""In scripts without spaces each letter is a word, as in the evaluation of CMRC 2018 (Cui et al., arXiv 1810.07366); in
+Korean too, as in that of KorQuAD (Lim et al., arXiv 1909.07005).
+"""
+_ACCENTS = frozenset((*range(10, 37), *range(200, 241)))
+"""Classes of Unicode's combining marks: accents, and the vowels of Hebrew and Arabic, which few texts write."""
 _ARTICLES = frozenset({"a", "an", "the"})
 _POLAR = frozenset({"yes", "no"})
 _STOP = FUNCTION_WORDS | {"give", "many", "may", "much", "tell", "yes"}
@@ -124,7 +127,7 @@ def comparison(answer: str) -> Comparison:
     """
     tokens = _tokens(answer, 1.0)
     stems, amounts = _stems(tokens), sum(isinstance(token, _Amount) for token in tokens)
-    if signs := sum(isinstance(token, str) and _SIGN.match(token) is not None for token in tokens):
+    if signs := sum(isinstance(token, str) and _LETTER.match(token) is not None for token in tokens):
         return "in order" if signs <= MOST_SIGNS else "none"
     if len(tokens) > LONG:
         return "long" if len(stems) + amounts > 0 and len(stems) <= MOST_WORDS else "none"
@@ -233,7 +236,8 @@ def _plain(text: str) -> str:
     lower = text.casefold()
     if not lower.isascii():
         apart = unicodedata.normalize("NFKD", few_marks(lower))
-        lower = "".join(each for each in apart if not unicodedata.combining(each))
+        bare = "".join(each for each in apart if unicodedata.combining(each) not in _ACCENTS)
+        lower = _LETTER.sub(r" \g<0> ", unicodedata.normalize("NFC", bare))
     return _POSSESSIVE.sub("", lower)
 
 
