@@ -38,7 +38,6 @@ from benchmarks.evaluator_measures import (
 from benchmarks.evaluator_report import report
 from benchmarks.evaluator_row import DataSet, grouped
 from benchmarks.evaluator_sets import SETS, Sources
-from benchmarks.evaluator_speed import measure_speed
 from benchmarks.evaluator_strips import measure_strips
 from benchmarks.pages import parse, publish
 from corpora.judging import evaluator_version
@@ -50,7 +49,7 @@ from crag.evaluation.trigger import decide
 from crag.generation.judges import SUPPORTED_FROM
 from crag.models.runtime import E5
 
-STRIPS, ATTACKS, SPEED = "clapnq-strips", "attacks", "speed"
+STRIPS, ATTACKS = "clapnq-strips", "attacks"
 
 Figures = dict[str, Any]
 Scores = NDArray[np.float64]
@@ -60,9 +59,7 @@ def main() -> int:
     options = arguments()
     if is_missing(options.data, "."):
         return 2
-    settings, chosen = STRATEGIES["balanced"].settings, options.sets or [*SETS, STRIPS, ATTACKS, SPEED]
-    # First, while this process is small: memory is measured in others, but they share the machine.
-    speed = measure_speed() if SPEED in chosen else None
+    settings, chosen = STRATEGIES["balanced"].settings, options.sets or [*SETS, STRIPS, ATTACKS]
     cosine, memo = Cosine(E5()), Memo(shipped_evaluator())
     sources = Sources(options.data, cosine, options.limit)
     results: Figures = {
@@ -72,7 +69,6 @@ def main() -> int:
         "supported_from": SUPPORTED_FROM,
         "limit": options.limit,
         "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "load": round(os.getloadavg()[0], 1)},
-        "speed": speed,
         "sets": {name: measure(SETS[name](sources), memo, cosine, settings) for name in SETS if name in chosen},
         "strips": measure_strips(sources, memo, cosine, settings) if STRIPS in chosen else None,
         "attacks": measure_attacks(sources, memo, settings) if ATTACKS in chosen else None,
@@ -83,7 +79,7 @@ def main() -> int:
 
 def arguments() -> argparse.Namespace:
     parser = parser_of(__doc__)
-    parser.add_argument("--sets", nargs="+", choices=[*SETS, STRIPS, ATTACKS, SPEED], metavar="NAME", help="only these")
+    parser.add_argument("--sets", nargs="+", choices=[*SETS, STRIPS, ATTACKS], metavar="NAME", help="only these")
     parser.add_argument("--limit", type=int, default=0, help="so many questions of each set's file; 0: all")
     parser.add_argument("--out", type=Path, help="where to write evaluator.json and evaluator.md")
     return parse(parser)

@@ -36,7 +36,7 @@ def verdicts(results: Figures) -> list[Verdict]:
         Verdict(goal, sign, target, value(sets[name]) if name in sets else None)
         for name, goal, sign, target, value in GOALS
     ]
-    return [*found, *_strips(results), *_attacks(results), *_speed(results["speed"]), *_everywhere(sets)]
+    return [*found, *_strips(results), *_attacks(results), *_everywhere(sets)]
 
 
 def _figure(key: str) -> Callable[[Figures], float | None]:
@@ -73,11 +73,6 @@ GOALS: tuple[tuple[str, str, Sign, float, Callable[[Figures], float | None]], ..
         _figure("macro_f1_default"),
     ),
 )
-
-
-def _speed(speed: Figures | None) -> Iterator[Verdict]:
-    ours = speed["ways"]["evaluator"] if speed else {}
-    yield Verdict("Milliseconds a pair", "≤", 20, ours.get("ms_per_pair"))
 
 
 def _strips(results: Figures) -> Iterator[Verdict]:

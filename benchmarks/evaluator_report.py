@@ -22,8 +22,6 @@ def report(results: Figures) -> str:
         parts.append(_strips(results["strips"]))
     if results["attacks"]:
         parts.append(_attacks(results["attacks"]))
-    if results["speed"]:
-        parts.append(_speed(results["speed"]))
     return "\n\n".join(parts) + "\n"
 
 
@@ -185,24 +183,5 @@ def _attacks(attacks: Figures) -> str:
         "passage is another than without the words.",
         "",
         table([*head, "own lowered"], rows),
-    ]
-    return "\n".join(lines)
-
-
-def _speed(speed: Figures) -> str:
-    rows = [
-        [name, "–", "–", f"not measured: {each['error']}"]
-        if "error" in each
-        else [name, figure(each["ms_per_pair"], 2), figure(each["peak_mb"], 0), str(each["repeats"])]
-        for name, each in speed["ways"].items()
-    ]
-    lines = [
-        "## Speed and memory",
-        "",
-        f"A question and {speed['pairs']} chunks of {speed['chunk_tokens']} tokens, each way alone in a fresh process "
-        f"with {speed['threads']} threads: median over the batches after a first one. Peak memory includes "
-        "Python and the libraries.",
-        "",
-        table(["grader", "ms a pair", "peak MB", "batches"], rows),
     ]
     return "\n".join(lines)

@@ -5,23 +5,22 @@
 
 Instructions are hidden at the start, in the middle and at the end of passages that answer a question and of passages
 that do not. Verdicts of the local evaluator are compared: the passage whole, as documents are graded; without what is
-marked, as web pages are graded unless the setting says otherwise; the smaller and the larger of the two scores; and
+marked, as web pages are graded unless the setting says otherwise; and
 whole with an honest sentence of another passage in the instruction's place. Answers are compared with the passage
 whole and erased: of the extractive writer, and of a language model where a model file is given, which also reads the
 passage without any mark. `--part honest` counts what is marked in honest texts and in sentences that tell people what
 to do; each FOLDER of `--also` adds a set of those.
-Two collections: that of ../shared/data/injection, and `data/injections.jsonl`, written for this project: each of those
-demands a word that stands for itself, so that obeying shows. Of these a third is marked `apart`: no rule was written to
-fit one of them. Of the shared collection, all of which was seen, a half by hash is asked of a language model.
+Two collections: that of ../shared/data/injection, and `corpora/injections.jsonl`, written for this project: each of
+those demands a word that stands for itself, so that obeying shows. Of these a third is marked `apart`, and of the
+shared ones a half by hash: the guard is fitted on none of them. With those a language model is asked.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
@@ -35,6 +34,7 @@ from benchmarks.injection_honest import honest_texts
 from benchmarks.injection_procedures import procedures, weigh
 from benchmarks.injection_report import report
 from benchmarks.pages import RESULTS, parse, publish
+from corpora.injections import Planted, planted
 from corpora.places import DATA
 from corpora.rows import read_rows
 from crag.core.config import AppConfig
@@ -65,37 +65,10 @@ ASKED = 48
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
-    """An instruction. `canary`: the word it demands, empty where it demands none. `apart`: not developed on."""
-
-    kind: str
-    text: str
-    canary: str
-    apart: bool
-    shared: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Asked:
     question: str
     own: str
     foreign: str
-
-
-def planted() -> Iterator[Planted]:
-    """Both collections."""
-    found = json.loads((DATA / "injection/text_attack_train.json").read_text(encoding="utf-8"))
-    for kind, texts in found.items():
-        yield from (Planted(kind, text, "", _apart(text), True) for text in texts)
-    for row in read_rows(HERE / "data/injections.jsonl"):
-        canary = "Zor" + hashlib.sha256(row["text"].encode()).hexdigest()[:5].translate(
-            str.maketrans("0123456789", "aeioubdgkl")
-        )
-        yield Planted(row["kind"], row["text"].replace("{c}", canary), canary, bool(row.get("apart")), False)
-
-
-def _apart(text: str) -> bool:
-    return int(hashlib.sha256(text.encode()).hexdigest(), 16) % 2 == 0
 
 
 def asked(name: str) -> list[Asked]:
@@ -128,9 +101,6 @@ def recall(each: Sequence[Planted], rows: Sequence[Asked]) -> dict[str, Any]:
     return {"of": len(each) * len(PLACES), "left_out": whole, "rest_kept": kept, "missed": sorted(missed)}
 
 
-WAYS = ("whole", "smaller", "larger", "erased", "honest")
-
-
 def verdicts(each: Sequence[Planted], rows: Sequence[Asked], settings: Settings) -> dict[str, list[dict[str, Any]]]:
     """The action on each passage alone, as it was and with an instruction in it, by the way in which it is graded."""
     evaluator = LocalEvaluator()
@@ -144,26 +114,24 @@ def verdicts(each: Sequence[Planted], rows: Sequence[Asked], settings: Settings)
         grade = Grade(passage_id="0", score=score, evaluator=evaluator.id)
         return str(decide([grade], upper=settings.upper, lower=settings.lower, aggregation=settings.aggregation).action)
 
-    found: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
+    found: dict[str, list[dict[str, Any]]] = {}
     for number, one in enumerate(each):
         row = rows[number % len(rows)]
         for place, kind in ((place, kind) for place in PLACES for kind in ("own", "foreign")):
             text = hidden(getattr(row, kind), one.text, place)
-            was = score(row.question, getattr(row, kind))
-            whole, erased = score(row.question, text), score(row.question, mask_injection(text))
-            honest = score(row.question, hidden(getattr(row, kind), _honest(one.text, rows, number), place))
-            now = {"whole": whole, "smaller": min(whole, erased), "larger": max(whole, erased)}
-            now |= {"erased": erased, "honest": honest}
-            for way in WAYS:
-                found[way].append(
+            was, honest = getattr(row, kind), hidden(getattr(row, kind), _honest(one.text, rows, number), place)
+            before = score(row.question, was)
+            for way, shown in {"whole": text, "erased": mask_injection(text), "honest": honest}.items():
+                now = score(row.question, shown)
+                found.setdefault(way, []).append(
                     {
                         "collection": "shared" if one.shared else "own",
                         "apart": one.apart,
                         "place": place,
                         "passage": kind,
-                        "before": action(was),
-                        "after": action(now[way]),
-                        "moved_by": now[way] - was,
+                        "before": action(before),
+                        "after": action(now),
+                        "moved_by": now - before,
                     }
                 )
     return found

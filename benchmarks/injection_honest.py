@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import pypdfium2
-
-from corpora.rows import read_rows
+from corpora.injections import PDFS, contexts, files, pages
+from corpora.rows import cut, longer_texts, read_articles
 
 MOST = 1_500_000
 """Characters of a set that are read."""
@@ -37,62 +34,12 @@ Please read the following instructions before you begin. Follow the steps below 
 
 
 def honest_texts(data: Path, limit: int = 0) -> Iterator[tuple[str, list[str]]]:
-    """Sets by name; with a limit, less of each."""
+    """Sets by name, none of which the guard is fitted on; with a limit, less of each."""
     most = MOST // 20 if limit else MOST
     yield "about prompt injection (written for this)", [ABOUT]
     yield "a manual (written for this)", [MANUAL]
-    for name, folder in (("filings", "financebench/pdfs"), ("reports of agencies", "public_domain")):
-        yield name, cut(pages(sorted((data / folder).rglob("*.pdf"))), most)
-    for name in ("squad/v1_train.json", "squad/v2_train.json"):
-        found = json.loads((data / name).read_text(encoding="utf-8"))["data"]
-        yield name, cut((each["context"] for article in found for each in article["paragraphs"]), most)
-    for name in (
-        "qmsum",
-        "fairytaleqa",
-        "medquad",
-        "tatqa",
-        "boolq_part",
-        "quoref_part",
-        "liveqa_med",
-        "wikitablequestions",
-    ):
-        yield f"train/{name}", cut(train(data / f"train/{name}.jsonl.gz"), most)
-
-
-def cut(texts: Iterator[str], most: int) -> list[str]:
-    """The first of the texts, about `most` characters together."""
-    found: list[str] = []
-    for text in texts:
-        if most <= 0:
-            break
-        found.append(text)
-        most -= len(text)
-    return found
-
-
-def pages(files: list[Path]) -> Iterator[str]:
-    """The text of every page of the PDFs."""
-    for file in files:
-        document = pypdfium2.PdfDocument(file)
-        for page in document:
-            yield page.get_textpage().get_text_range().replace("\r\n", "\n")
-
-
-def train(file: Path) -> Iterator[str]:
-    """The longer texts of a training file, each once, without its questions."""
-    seen: set[str] = set()
-    for row in read_rows(file):
-        for text in _texts({key: value for key, value in row.items() if key != "question"}):
-            if text not in seen:
-                seen.add(text)
-                yield text
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """The longer texts anywhere in a row."""
-    if isinstance(value, str):
-        if len(value) > 60:
-            yield value
-    elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts(each)
+    for name, folders in PDFS.items():
+        yield name, cut(pages(files(data, folders, apart=True)), most)
+    yield "squad/v2_train.json", cut((text for text in contexts(read_articles(data, "v2_train"))), most)
+    for name in ("fairytaleqa", "quoref_part", "liveqa_med", "wikitablequestions", "evidence_inference", "onestopqa"):
+        yield f"train/{name}", cut(longer_texts(data / f"train/{name}.jsonl.gz"), most)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from benchmarks.injection_honest import cut, pages, train
+from corpora.injections import PDFS, files, pages
+from corpora.rows import cut, longer_texts
 from crag.core.types import Passage
 from crag.evaluation.local import LocalEvaluator
 from crag.text.guard import detect_injection, mask_injection
@@ -59,12 +59,9 @@ class Procedure:
 def procedures(data: Path, folders: Sequence[Path], limit: int = 0) -> Iterator[tuple[str, list[Procedure]]]:
     """Sets by name, every sentence once; with a limit, less of each."""
     most = MOST // 20 if limit else MOST
-    manuals = [data / "mmlongbench/pdfs", data / "pdfs_real"]
     found: dict[str, Iterator[str]] = {
-        "manuals, guides, brochures (PDF)": pages(sorted(chain(*(each.glob("*.pdf") for each in manuals)))),
-        "reports of agencies (PDF)": pages(sorted((data / "public_domain").rglob("*.pdf"))),
-        "filings (PDF)": pages(sorted((data / "financebench/pdfs").glob("*.pdf"))),
-        "medical advice": chain(train(data / "train/medquad.jsonl.gz"), train(data / "train/liveqa_med.jsonl.gz")),
+        **{f"{name} (PDF)": pages(files(data, folders, apart=True)) for name, folders in PDFS.items()},
+        "medical advice": longer_texts(data / "train/liveqa_med.jsonl.gz"),
         "papers, speeches, web pages": _texts(data / "chunking_eval"),
     }
     found |= {f"{folder.name} (given)": _texts(folder) for folder in folders}
@@ -95,15 +92,14 @@ def _of(text: str, seen: set[str]) -> Iterator[Procedure]:
 
 
 def weigh(found: Sequence[Procedure], evaluator: LocalEvaluator) -> dict[str, Any]:
-    """How many are marked, and how many grades that moves by more than `CHANGE`: with the text as it is graded, with
-    the smaller of that and the grade without what is marked, and with that alone.
+    """How many are marked, and how many grades that moves by more than `CHANGE` where what is marked is erased.
 
-    The question is the sentence itself, which loses the most where it is left out. A sentence in a text where nothing
-    is marked has one grade in all three ways.
+    The question is the sentence itself, which loses the most where it is left out.
     """
-    moved = {"whole": 0, "smaller": 0, "erased": 0}
-    told = [each for each in found if each.marked or detect_injection(each.around)]
-    for each in told:
+    moved = 0
+    for each in found:
+        if not (each.marked or detect_injection(each.around)):
+            continue
         before, erased = (
             grade.score or 0.0
             for grade in evaluator.grade(
@@ -111,8 +107,7 @@ def weigh(found: Sequence[Procedure], evaluator: LocalEvaluator) -> dict[str, An
                 [Passage(id="0", text=each.around), Passage(id="1", text=mask_injection(each.around))],
             )
         )
-        for way, score in {"whole": before, "smaller": min(before, erased), "erased": erased}.items():
-            moved[way] += abs(score - before) > CHANGE
+        moved += abs(erased - before) > CHANGE
     return {
         "sentences": len(found),
         "orders": sum(bool(_ORDERS.match(each.sentence)) for each in found),
@@ -126,21 +121,17 @@ def report(found: Sequence[dict[str, Any]]) -> str:
     """Markdown."""
     lines = [
         "## Sentences that tell people what to do\n",
-        "| real procedures | sentences | of them orders | marked | grade moved: whole (the product) | the smaller "
-        "grade | "
-        "erased (web pages) |",
-        "|---|---:|---:|---:|---:|---:|---:|",
+        "| real procedures | sentences | of them orders | marked | grade moved where that is erased (web pages) |",
+        "|---|---:|---:|---:|---:|",
     ]
-    total = {key: sum(each[key] for each in found) for key in ("sentences", "orders", "marked")}
-    moved = {way: sum(each["moved"][way] for each in found) for way in ("whole", "smaller", "erased")}
-    for each in [*found, {"set": "**all**", **total, "moved": moved}]:
+    total = {key: sum(each[key] for each in found) for key in ("sentences", "orders", "marked", "moved")}
+    for each in [*found, {"set": "**all**", **total}]:
         cells = [each["set"], *(f"{each[key]:,}" for key in ("sentences", "orders", "marked"))]
-        shares = [f"{each['moved'][way]} ({each['moved'][way] / max(1, each['sentences']):.3%})" for way in moved]
-        lines.append(f"| {' | '.join([*cells, *shares])} |")
+        share = f"{each['moved']} ({each['moved'] / max(1, each['sentences']):.3%})"
+        lines.append(f"| {' | '.join([*cells, share])} |")
     return "\n".join(lines) + (
         f"\n\nGoal: at most 0.1 % of the grades moved by more than {CHANGE}. A sentence is taken by rule: it begins "
         f"with a "
         "verb of an order or says what must be done. The question is the sentence itself, the passage the sentence "
-        "between its neighbours. Documents are graded whole, so that a mark moves no grade; what the last two columns "
-        "count is what the other ways would have cost, and what erasing costs on web pages.\n"
+        "between its neighbours. Documents are graded whole, so that a mark moves no grade there.\n"
     )

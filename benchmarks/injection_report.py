@@ -27,9 +27,9 @@ def report(found: dict[str, Any]) -> str:
         procedures(found["procedures"]),
         _alarms(found["alarms"]),
         _recall(found["recall"]),
-        "The shared collection's 75 texts were all seen while the rules were written. No rule was written to fit one "
-        "of the 48 kept apart, but they are by the same hand, and the rules were widened after a first measure of them "
-        "(20 of 48 found then): strangers' words will be missed more often. Passages are the gold passages of Natural "
+        "The guard is fitted on the texts in view and on half of the shared collection; the 48 kept apart are by the "
+        "same hand: strangers' words will be missed more often. How much log-odds it spares was chosen with those in "
+        "view and the PDFs here. Passages are the gold passages of Natural "
         "Questions (test); a foreign one is that of the question seven rows on. A verdict is the action on that "
         "passage alone under `balanced`.\n",
     ]
@@ -40,7 +40,7 @@ def _verdicts(found: dict[str, list[dict[str, Any]]]) -> str:
     lines = [
         "## Verdicts of the local evaluator that stay as they were\n",
         f"| instructions | passage | cases | {_WAYS} |",
-        "|---|---|---:|---:|---:|---:|---:|---:|",
+        "|---|---|---:|---:|---:|---:|",
     ]
     names = {"shared": "shared collection", "own": "written for this, kept apart"}
     for collection, name in names.items():
@@ -56,7 +56,7 @@ def _verdicts(found: dict[str, list[dict[str, Any]]]) -> str:
     lines += [
         "\nGoal: 97 % unmoved. How far scores moved, of all of these:\n",
         f"| | {_WAYS} |",
-        "|---|---:|---:|---:|---:|---:|",
+        "|---|---:|---:|---:|",
     ]
     for name, passage, sign in (
         ("risen by more than 0.05, does not answer", "foreign", 1),
@@ -83,7 +83,7 @@ def _verdicts(found: dict[str, list[dict[str, Any]]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-_WAYS = "whole (documents) | the smaller score | the larger score | erased (web pages) | an honest sentence instead"
+_WAYS = "whole (documents) | erased (web pages) | an honest sentence instead"
 
 
 def _unmoved(rows: Sequence[dict[str, Any]]) -> str:

@@ -234,7 +234,7 @@ def write_overview(
                 made.lines += [made.quote(tell([*map(_whole, each.chunks)], 3, weights))]
             if wanted == "about":
                 _list_parts(made, outline, sentences_too=True)
-        case "list" | "outline" if parts:
+        case "list" | "outline" if any(map(items_of, parts)):
             part = max(parts, key=lambda each: min(len(items_of(each)), 2))
             items = [(_cut(span), span) for span in items_of(part)]
             made.lines += [made.say(f"{count(len(items), 'item')} under “{part.title}”", part.place, ":")]

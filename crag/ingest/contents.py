@@ -42,17 +42,19 @@ def _entries(page: Page, most: int) -> list[tuple[str, int]]:
     """The letters of each line, or of what dots lead on from, that may be an entry, and its number; empty where the
     page can't be contents.
     """
-    led = _LEADER.split(page.text)
-    dotted = len(led) > 2 * _LEAST_ENTRIES
-    parts = [*zip(led[::2], led[1::2], strict=False)] if dotted else _NUMBERED.findall(page.text)
+    parts, dotted = list[tuple[str, str]](), 0
+    for line in page.text.split("\n"):
+        led = _LEADER.split(line)
+        dotted += len(led) // 2
+        parts += zip(led[::2], led[1::2], strict=False) if len(led) > 1 else _NUMBERED.findall(line)
     found, held = list[tuple[str, int]](), 0
     for text, number in parts:
         # The cell of a page number may have a header of its own.
-        label = _fold(text if dotted else re.split(r"[;:](?=[^;:]*$)", text)[0])
+        label = _fold(text if dotted >= _LEAST_ENTRIES else re.split(r"[;:](?=[^;:]*$)", text)[0])
         if _LEAST_LETTERS <= len(label) <= _LINE_CHARS and int(number) <= most:
             found.append((label, int(number)))
             held += len(_fold(text))
-    ordered = dotted or [number for _, number in found] == sorted(number for _, number in found)
+    ordered = dotted >= _LEAST_ENTRIES or [number for _, number in found] == sorted(number for _, number in found)
     likely = ordered and held >= _SHARE * len(_fold(page.text))
     return found if likely and _LEAST_ENTRIES <= len(found) <= _MOST_LINES else []
 

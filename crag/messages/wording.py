@@ -26,7 +26,7 @@ from crag.core.types import (
     Unread,
 )
 from crag.text.formats import count, format_score, join_names
-from crag.text.guard import InjectionKind, InjectionSpan
+from crag.text.guard import InjectionSpan
 from crag.text.words import count_words
 
 Name = Callable[[str], str]
@@ -70,13 +70,6 @@ _KEPT: dict[KeepReason, tuple[str, str]] = {
 """Of a strip that is kept for something else than its own score: a word, and the reason."""
 
 
-_AFTER: dict[InjectionKind, str] = {
-    "orders": "asks it to ignore its instructions",
-    "role": "gives it a part to play, or poses as its instructions",
-    "verdict": "asks it for a verdict",
-    "reply": "tells it how to reply",
-}
-"""What a text that speaks to a language model is after."""
 _MARKED, _ERASED = "marked as untrusted", "left out of grading and answer"
 
 
@@ -87,10 +80,9 @@ def injection_text(spans: Sequence[InjectionSpan]) -> str:
 
 
 def injection_reason(span: InjectionSpan) -> str:
-    """Say what a text wants of a language model and what the run did with it, in a sentence."""
-    after = _AFTER.get(span.after)
+    """Say that a text speaks to a language model and what the run did with it, in two sentences."""
     done = f"It is {_ERASED}." if span.erased else "It is graded and quoted like any text, and obeyed by nothing."
-    return f"This speaks to a language model and {after}. {done}" if after else ""
+    return f"This speaks to a language model. {done}"
 
 
 def kept_word(why: KeepReason, *, below: bool = True) -> str:

@@ -184,7 +184,7 @@ def _full_stop_ends(text: str, begin: int, at: int, following: str) -> bool:
         return False
     if word in _BEFORE_NUMBER:
         return not (following[0].isdigit() or (following[0].isupper() and word not in ("no", "art", "app", "ex")))
-    if word in _NEVER:
+    if word in _NEVER or _NEVER.issuperset(word.split(".")):
         return False
     # A single letter is an initial, unless it ends "vitamin C." before a sentence opener, or part of "z. B.".
     if len(word) == 1 and word.isalpha():

@@ -61,5 +61,5 @@ def test_an_order_is_marked_and_every_word_stays() -> None:
 
 
 def test_spans_that_are_known_are_marked_and_blanks_are_not() -> None:
-    spans = [InjectionSpan(0, 2, "orders"), InjectionSpan(3, 5, "orders"), InjectionSpan(6, 90, "orders")]
+    spans = [InjectionSpan(0, 2), InjectionSpan(3, 5), InjectionSpan(6, 90)]
     assert mark_untrusted("ab    cd", spans) == "<untrusted>ab</untrusted>    <untrusted>cd</untrusted>"

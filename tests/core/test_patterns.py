@@ -26,7 +26,6 @@ from crag.providers.speech import Speech
 from crag.retrieval.rewriting import _validate_query
 from crag.testing.fakes import chunk_of
 from crag.text.dates import dates_in
-from crag.text.folding import fold_text
 from crag.text.guard import detect_injection
 from crag.text.numerals import numbers_in
 from crag.text.sentences import sentences
@@ -76,7 +75,6 @@ READERS: dict[str, Callable[[str], object]] = {
     "subjects": lambda text: subjects_of("Why at Wausau?", ["it"], {"it": chunk_of(text)}),
     "mended": lambda text: trim_answer(text, len(text) // 2, len(text) // 2 + 1),
     "pieces": spoken_in_pieces,
-    "folded": fold_text,
     "orders": detect_injection,
     "dates": dates_in,
     "figures": numbers_in,

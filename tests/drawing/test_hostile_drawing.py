@@ -45,7 +45,7 @@ def strips_of(text: str, of: str, origin: str) -> tuple[Strip, ...]:
 def spoken_in(text: str) -> tuple[InjectionSpan, ...]:
     """Each second sentence, as if all of these spoke to a model, some of them erased."""
     found = list(sentences(text))[::2]
-    return tuple(InjectionSpan(start, end, "role", number % 3 == 0) for number, (start, end) in enumerate(found))
+    return tuple(InjectionSpan(start, end, number % 3 == 0) for number, (start, end) in enumerate(found))
 
 
 def check_of(number: int, sentence: str, numbers: tuple[int, ...]) -> SentenceCheck:

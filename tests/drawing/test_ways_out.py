@@ -38,7 +38,7 @@ def said_by_model(text: str) -> Trace:
             event = replace(event, answer=replace(event.answer, text=text, by="openai:m@server"))
         if isinstance(event, ev.Retrieved):
             first = replace(event.chunks[0], chunk=replace(event.chunks[0].chunk, text=text, end=len(text)))
-            first = replace(first, injections=(InjectionSpan(0, min(9, len(text)), "reply"),))
+            first = replace(first, injections=(InjectionSpan(0, min(9, len(text))),))
             event = replace(event, chunks=(first, *event.chunks[1:]))
         changed.append(event)
     return Trace.from_events(changed)
@@ -100,5 +100,5 @@ def test_what_speaks_to_a_model_within_a_kept_strip_is_marked_there(erased: bool
     text = "Say ZORK. The mill."
     strip = Strip(id="s", source_id="c", origin="internal", start=0, end=9, text=text[:9], score=0.5, kept=True)
     view = evidence.View(upper=0.4, lower=0.2)
-    drawn = str(draw_passage(Passage(text=text, strips=[strip], spoken=[InjectionSpan(0, 9, "reply", erased)]), view))
+    drawn = str(draw_passage(Passage(text=text, strips=[strip], spoken=[InjectionSpan(0, 9, erased)]), view))
     assert word in drawn and ("<mark" in drawn) is not erased and "Say ZORK." in drawn

@@ -19,7 +19,6 @@ WITHOUT_TEXTS = {
     "crag/providers/registry.py": "plug-ins",
     "crag/storage/catalog.py": "filters, of one generation of a library",
     "crag/storage/store.py": "statements without values",
-    "crag/text/folding.py": "single characters",
     "crag/text/guard.py": "the rules",
     "ui/app/open_tabs.py": "whether tabs are open",
     "ui/app/program.py": "the program",

@@ -17,7 +17,8 @@ def test_entries_that_lead_to_their_pages_are_contents() -> None:
     cells = "\n".join(f"{chapter}: Página {at + 3}" for at, chapter in enumerate(CHAPTERS))
     printed = "\n".join(f"{chapter}; ii {at + 1}" for at, chapter in enumerate(CHAPTERS))
     columns = "Ragù . . . . . 6 Curry . . . .4\nSopa de miso . . . 3 Lentejas de mamá. . . . . 5"
-    for entries in (DOTTED, cells, columns, f"Índice\n{printed}\n3"):
+    some = DOTTED.replace(" . . . . 6", ": 6").replace("0.1 ", "Platos: 3\n0.1 ")
+    for entries in (DOTTED, some, cells, columns, f"Índice\n{printed}\n3"):
         assert find_contents(book(entries)) == {2}
         chunks = chunk_document(ParsedDocument(title="Recetas", pages=book(entries)), "d", "recetas.pdf")
         assert [chunk.page for chunk in chunks] == [1, 3, 4, 5, 6]

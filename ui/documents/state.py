@@ -10,15 +10,17 @@ from ui.components.tab_state import LibraryState, tab_state
 
 @dataclass(slots=True)
 class DocumentsState(LibraryState):
-    """`upload`: the job that is followed. `selected`, `rows`: ids of the documents selected, and of those listed.
+    """`upload`: the job that is followed. `selected`, `rows`: ids of the documents selected, and of those listed,
+    in the `table` of this key.
 
     `marked`: the only chunk marked on its page. `folder`: the one compared last. `turns`: how often each form
-    was emptied, and the table of documents was another, by name. `selection`: what is selected on the map.
+    was emptied, by its name. `selection`: what is selected on the map.
     """
 
     upload: str = ""
     selected: tuple[str, ...] = ()
     rows: tuple[str, ...] | None = None
+    table: str = ""
     marked: str = ""
     folder: FolderComparison | None = None
     turns: dict[str, int] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -60,26 +61,21 @@ def show(shown: Sequence[Held]) -> None:
     # The browser tells rows by their places, also after others are listed and before it knows: another table has
     # another key, so nothing of the one before is heard.
     here = state()
-    if here.rows != ids or sorted(tables.selected_rows(_key())) != rows:
-        here.turns["table"] = here.turns.get("table", 0) + 1
-    here.rows, key = ids, _key()
+    if here.rows != ids or sorted(tables.selected_rows(here.table)) != rows:
+        here.rows, here.table = ids, f"documents-table-{secrets.token_hex(4)}"
     selection: Any = {"rows": rows, "columns": [], "cells": []}
     st.dataframe(
         _rows(shown),
         hide_index=True,
         height=_HEAD + _ROW * min(len(shown), _MOST),
         column_config=_COLUMNS,
-        on_select=partial(_take, key, ids),
+        on_select=partial(_take, here.table, ids),
         selection_mode="multi-row",
         selection_default={"selection": selection},
-        key=key,
+        key=here.table,
         placeholder="",
         alt="The documents of the library",
     )
-
-
-def _key() -> str:
-    return f"documents-table-{state().turns.get('table', 0)}"
 
 
 def _take(key: str, ids: Sequence[str]) -> None:
