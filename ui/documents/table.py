@@ -63,7 +63,6 @@ def show(shown: Sequence[Held]) -> None:
     here = state()
     if here.rows != ids or sorted(tables.selected_rows(here.table)) != rows:
         here.rows, here.table = ids, f"documents-table-{secrets.token_hex(4)}"
-    selection: Any = {"rows": rows, "columns": [], "cells": []}
     st.dataframe(
         _rows(shown),
         hide_index=True,
@@ -71,7 +70,7 @@ def show(shown: Sequence[Held]) -> None:
         column_config=_COLUMNS,
         on_select=partial(_take, here.table, ids),
         selection_mode="multi-row",
-        selection_default={"selection": selection},
+        selection_default={"selection": {"rows": rows, "columns": [], "cells": []}},
         key=here.table,
         placeholder="",
         alt="The documents of the library",
