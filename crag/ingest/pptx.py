@@ -16,6 +16,8 @@ from crag.ingest.sections import Block, ComposedPage, messages, write_table
 
 _MOST_CATEGORIES = 500
 _HIDDEN = ("1", "true")
+_MARKS = ("", "• ", "◦ ", "– ")
+"""What a point under another one begins with, by how deep it stands."""
 
 
 def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
@@ -73,7 +75,9 @@ def _shape(shape: Any, size: tuple[int, int], page: ComposedPage) -> Iterator[Bl
     elif getattr(shape, "has_chart", False):
         yield from _chart(shape.chart)
     elif shape.has_text_frame:
-        yield Block(text=_clean(shape.text_frame.text))
+        points = ((each, _clean(each.text)) for each in shape.text_frame.paragraphs)
+        lines = [f"{_MARKS[min(each.level, len(_MARKS) - 1)]}{text}" if text else "" for each, text in points]
+        yield Block(text="\n".join(lines).strip())
 
 
 def _cells(table: Any) -> Iterator[GridCell]:

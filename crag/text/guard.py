@@ -93,7 +93,7 @@ def hash_letters(text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
     Letters are folded: case, accents, forms for print, and signs that can't be seen are no difference.
     """
-    signs = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    signs = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     low = signs < _FOLDED
     signs = np.where(low, _folds()[np.where(low, signs, 0)], np.where(signs >> 8 == 0xFF, signs - 0xFEE0, signs))
     signs = np.where((signs >= 65) & (signs <= 90), signs + 32, signs)

@@ -108,18 +108,23 @@ def test_a_presentation_is_cited_by_its_slides() -> None:
     assert parsed.pages[2].text == "Say that the fare rose twice."
 
 
-def test_merged_cells_of_a_slide_s_table_hold_for_their_columns() -> None:
+def test_merged_cells_of_a_slide_s_table_hold_for_their_columns_and_points_stand_under_theirs() -> None:
     from pptx import Presentation
 
     made = Presentation()
-    table = made.slides.add_slide(made.slide_layouts[5]).shapes.add_table(4, 3, 0, 0, 3_000_000, 900_000).table
+    shapes = made.slides.add_slide(made.slide_layouts[5]).shapes
+    points = shapes.add_textbox(0, 0, 9, 9).text_frame
+    points.text = "A pass holds for\nthe ferry\nthe bus"
+    points.paragraphs[1].level = points.paragraphs[2].level = 1
+    table = shapes.add_table(4, 3, 0, 0, 3_000_000, 900_000).table
     for at, said in enumerate(["Service", "Fee", "", "", "Adult", "Child", "Pass", "5", "3", "Card", "7", "4"]):
         table.cell(at // 3, at % 3).text = said
     table.cell(0, 1).merge(table.cell(0, 2))
     table.cell(0, 0).merge(table.cell(1, 0))
     held = BytesIO()
     made.save(held)
-    assert "Card: Fee › Adult 7; Fee › Child 4" in text_of(read_document(held.getvalue(), "a.pptx", CONFIG))
+    text = text_of(read_document(held.getvalue(), "a.pptx", CONFIG))
+    assert "Card: Fee › Adult 7; Fee › Child 4" in text and "A pass holds for\n• the ferry\n• the bus" in text
 
 
 def test_hidden_slides_and_what_lies_beside_a_slide_are_left_out_and_said() -> None:
