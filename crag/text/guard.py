@@ -25,8 +25,6 @@ from crag.text.sentences import sentences
 FILE = Path(__file__).parents[1] / "models" / "guard" / "weights.json"
 WINDOW, SHORT = 48, 10
 """Letters that are read together, those on either side of a place; and that a sentence has which is read alone."""
-OWN = 0.0
-"""What the letters of a sentence must weigh by themselves."""
 LENGTHS, BITS = (3, 4, 5), 16
 """Letters of an n-gram, and bits of the place that it is given: most places weigh nothing."""
 _FOLDED, _FACTOR = 0x3100, 0x9E3779B1
@@ -45,9 +43,24 @@ class InjectionSpan:
     erased: bool = False
 
 
+@remember(512)
 def detect_injection(text: str) -> tuple[InjectionSpan, ...]:
     """Return the spans of `text` that speak to a model, in order, without overlap; neighbours as one."""
-    return _detect(text)
+    grams, places = hash_letters(text)
+    if not len(places):
+        return ()
+    weights, bias = _layer()
+    summed = np.concatenate(([0.0], np.cumsum(weights[grams].sum(0))))
+    at = np.arange(len(places))
+    odds = summed[np.minimum(at + WINDOW // 2, len(places))] - summed[np.maximum(at - WINDOW // 2, 0)] + bias
+    spans = sentences(text)
+    bounds = np.array(spans).reshape(-1, 2)
+    first, end = np.searchsorted(places[odds > 0], bounds).T
+    starts, ends = np.searchsorted(places, bounds).T
+    own = summed[ends] - summed[starts]
+    # A window reaches into the sentences beside: one is marked where its own letters speak, too, or they alone.
+    marked = (first < end) & (own > 0) | (ends - starts >= SHORT) & (ends - starts <= WINDOW) & (own + bias > 0)
+    return tuple(_join(text, [spans[at] for at in np.nonzero(marked)[0]]))
 
 
 def injection_within(text: str, start: int, end: int) -> tuple[InjectionSpan, ...]:
@@ -67,25 +80,6 @@ def mask_injection(text: str) -> str:
         parts += [text[at : each.start], re.sub(r"[^\n]", " ", text[each.start : each.end])]
         at = each.end
     return "".join([*parts, text[at:]]) if spans else text
-
-
-@remember(512)
-def _detect(text: str) -> tuple[InjectionSpan, ...]:
-    grams, places = hash_letters(text)
-    if not len(places):
-        return ()
-    weights, bias = _layer()
-    summed = np.concatenate(([0.0], np.cumsum(weights[grams].sum(0))))
-    at = np.arange(len(places))
-    odds = summed[np.minimum(at + WINDOW // 2, len(places))] - summed[np.maximum(at - WINDOW // 2, 0)] + bias
-    spans = sentences(text)
-    bounds = np.array(spans).reshape(-1, 2)
-    first, end = np.searchsorted(places[odds > 0], bounds).T
-    starts, ends = np.searchsorted(places, bounds).T
-    own = summed[ends] - summed[starts]
-    # A window reaches into the sentences beside: one is marked where its own letters speak, too, or they alone.
-    marked = (first < end) & (own > OWN) | (ends - starts >= SHORT) & (ends - starts <= WINDOW) & (own + bias > 0)
-    return tuple(_join(text, [spans[at] for at in np.nonzero(marked)[0]]))
 
 
 def hash_letters(text: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
