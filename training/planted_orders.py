@@ -37,8 +37,8 @@ MOST = 7_000
 """N-grams that weigh anything."""
 ASKED = ("Information", "Content", "Learning", "Language", "Programming")
 """Kinds of the shared collection that ask what people are asked for, too."""
-SPARE = 3.0
-"""Log-odds taken off, so that fewer honest sentences are marked."""
+SPARE, HARD = 2.0, 3.0
+"""Log-odds taken off, so that fewer honest sentences are marked; and by how much at most a window of others is hard."""
 ODD = 0.15
 """The share of texts that are spelled oddly."""
 _CHOICE = re.compile(r"\{([^{}]*)\}")
@@ -150,7 +150,7 @@ def main() -> None:
             for start, end in sentences(text) if number == 0 else ():
                 if dice.random() < ALONE and (many := hash_letters(text[start:end])[0].shape[1]) <= WINDOW and many:
                     plain.append(read_windows(text[start:end], np.array([many // 2])))
-            (centres,) = np.nonzero(odds > -SPARE) if number else ([*range(dice.randrange(SPARSE), len(odds), SPARSE)],)
+            (centres,) = np.nonzero(odds > -HARD) if number else ([*range(dice.randrange(SPARSE), len(odds), SPARSE)],)
             if len(centres):
                 plain.append(read_windows(text, np.array(centres[:: 1 if number == 0 else STRIDE // 2])))
         own, others = np.concatenate(kept), np.concatenate(plain)

@@ -20,7 +20,7 @@ from crag.core.documents import Media as Media
 from crag.core.documents import Rect as Rect
 from crag.core.documents import ShortAnswer as ShortAnswer
 from crag.core.errors import Reason
-from crag.text.guard import InjectionSpan as InjectionSpan
+from crag.text.characters import InjectionSpan as InjectionSpan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

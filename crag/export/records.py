@@ -48,7 +48,7 @@ from crag.messages.wording import (
     set_sentence,
     unread_sentence,
 )
-from crag.text.guard import InjectionSpan
+from crag.text.characters import InjectionSpan
 
 T = TypeVar("T")
 

@@ -25,8 +25,8 @@ from crag.core.types import (
     Strip,
     Unread,
 )
+from crag.text.characters import InjectionSpan
 from crag.text.formats import count, format_score, join_names
-from crag.text.guard import InjectionSpan
 from crag.text.words import count_words
 
 Name = Callable[[str], str]

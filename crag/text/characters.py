@@ -7,9 +7,22 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from typing import Any
 
 _HALF = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class InjectionSpan:
+    """The characters [start, end) of a text that speak to a model, one or more sentences.
+
+    `erased`: the run read blanks in their place. False: it read them, marked as untrusted.
+    """
+
+    start: int
+    end: int
+    erased: bool = False
 
 
 def whole_text(text: str) -> str:

@@ -11,13 +11,14 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crag.text.characters import InjectionSpan as InjectionSpan
 from crag.text.characters import whole_text
 from crag.text.memory import remember
 from crag.text.sentences import sentences
@@ -31,35 +32,23 @@ _FOLDED, _FACTOR = 0x3100, 0x9E3779B1
 """Signs below this are folded; what spreads n-grams over the weights (Knuth's multiplicative hashing)."""
 
 
-@dataclass(frozen=True, slots=True)
-class InjectionSpan:
-    """The characters [start, end) of a text that speak to a model, one or more sentences.
-
-    `erased`: the run read blanks in their place. False: it read them, marked as untrusted.
-    """
-
-    start: int
-    end: int
-    erased: bool = False
-
-
 @remember(512)
 def detect_injection(text: str) -> tuple[InjectionSpan, ...]:
     """Return the spans of `text` that speak to a model, in order, without overlap; neighbours as one."""
     grams, places = hash_letters(text)
-    if not len(places):
+    if not (spans := sentences(text)) or not len(places):
         return ()
     weights, bias = _layer()
     summed = np.concatenate(([0.0], np.cumsum(weights[grams].sum(0))))
+    starts, ends = np.searchsorted(places, np.array(spans)).T
     at = np.arange(len(places))
-    odds = summed[np.minimum(at + WINDOW // 2, len(places))] - summed[np.maximum(at - WINDOW // 2, 0)] + bias
-    spans = sentences(text)
-    bounds = np.array(spans).reshape(-1, 2)
-    first, end = np.searchsorted(places[odds > 0], bounds).T
-    starts, ends = np.searchsorted(places, bounds).T
-    own = summed[ends] - summed[starts]
-    # A window reaches into the sentences beside: one is marked where its own letters speak, too, or they alone.
-    marked = (first < end) & (own > 0) | (ends - starts >= SHORT) & (ends - starts <= WINDOW) & (own + bias > 0)
+    of = np.searchsorted(starts, at, "right") - 1
+    low, high = np.maximum(at - WINDOW // 2, 0), np.minimum(at + WINDOW // 2, len(places))
+    within = np.clip(low, starts[of], np.maximum(starts, ends - WINDOW)[of])
+    windows = summed[high] - summed[low], summed[np.minimum(within + WINDOW, ends[of])] - summed[within]
+    around, own = (np.maximum.reduceat(each, np.minimum(starts, at[-1])) + bias for each in windows)
+    # A window reaches into the sentences beside: one is marked where all its letters speak, too, or a window within it.
+    marked = (around > 0) & (summed[ends] > summed[starts]) | (own > 0) & (ends - starts >= SHORT)
     return tuple(_join(text, [spans[at] for at in np.nonzero(marked)[0]]))
 
 
@@ -109,12 +98,9 @@ def _folds() -> NDArray[np.uint32]:
     found = np.arange(_FOLDED, dtype=np.uint32)
     for code in range(_FOLDED):
         sign = chr(code)
-        if sign.isspace():
-            found[code] = 32
-        elif unicodedata.category(sign) in ("Mn", "Cf", "Cc"):
-            found[code] = 0
-        else:
-            found[code] = ord(unicodedata.normalize("NFKD", sign.lower())[0])
+        unseen = 0 if unicodedata.category(sign) in ("Mn", "Cf", "Cc") else None
+        read = ord(unicodedata.normalize("NFKD", sign.lower())[0]) if unseen is None else unseen
+        found[code] = 32 if sign.isspace() else read
     return found
 
 

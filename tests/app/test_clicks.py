@@ -53,7 +53,7 @@ OWN_TAB = {
         "ui/documents/map_view.py": ["_clear", "_forget_job", "_list", "_select", "tables.show_run"],
         "ui/documents/gaps.py": ["once(tables.show_run)"],
         "ui/documents/progress.py": ["close"],
-        "ui/documents/table.py": ["lambda: _take(ids)"],
+        "ui/documents/table.py": ["partial(_take, here.table, ids)"],
         "ui/evaluate/funnel.py": ["_follow"],
         "ui/evaluate/results.py": ["navigation.go"],
         "ui/monitor/page.py": ["_list", "partial(_clicked, key)", "partial(_picked, key, table)"],
