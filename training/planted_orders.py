@@ -37,7 +37,7 @@ MOST = 7_000
 """N-grams that weigh anything."""
 ASKED = ("Information", "Content", "Learning", "Language", "Programming")
 """Kinds of the shared collection that ask what people are asked for, too."""
-SPARE, HARD = 2.0, 3.0
+SPARE, HARD = 3.0, 3.0
 """Log-odds taken off, so that fewer honest sentences are marked; and by how much at most a window of others is hard."""
 ODD = 0.15
 """The share of texts that are spelled oddly."""

@@ -199,7 +199,7 @@ def _spoken(spans: Sequence[InjectionSpan]) -> Html:
 
 
 def _addressing(spans: Sequence[InjectionSpan]) -> Html:
-    """The mark of such a text; what it is after on hover."""
+    """The mark of such a text, with the reason on hover."""
     reasons = " ".join(dict.fromkeys(injection_reason(each) for each in spans))
     return h.span("notes")[h.span("tag", title=reasons)["speaks to a model"]] if spans else Html()
 
