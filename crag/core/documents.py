@@ -283,7 +283,7 @@ class ShortAnswer:
 CalculationKind = Literal[
     "change", "percent change", "annual growth", "average", "sum", "difference", "share", "ratio", "defined"
 ]
-"""What an answer is worked out as; defined: as its question said itself, in runs of earlier versions."""
+"""What an answer is worked out as; annual growth and defined: in runs of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,25 +1,68 @@
-"""What a question wants worked out from cells of tables: each is looked up, and the formula is computed. Pure."""
+"""What a question wants worked out from cells of tables: a change, average, sum, share, ratio or difference. Pure.
+
+A question that is not understood wholly has no result. Each of its items is looked up like a cell that is asked for.
+"""
 
 from __future__ import annotations
 
-import math
-import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from crag.core.types import CalculationKind, Chunk, RetrievedChunk, WebPage
 from crag.generation.cells import FoundCell, Lookup, look_up, reach_figure
-from crag.generation.formulas import Expression, Formula, Leaf, formula_of, leaves_of
+from crag.generation.periods import group_periods, move_years, when
 from crag.generation.wanted import Measure, wanted_of
 from crag.text.numerals import SCALES, numbers_in
+from crag.text.sentences import sentences
 
-_COMPUTE: Mapping[str, Callable[[float, float], float]] = {
-    **{"+": operator.add, "−": operator.sub, "×": operator.mul, "÷": operator.truediv},
-    "^": lambda base, power: base**power if base > 0 else float("nan"),
+MOST_CHARACTERS = 500
+MOST_ITEMS = 8
+"""Cells that one answer may be worked out from."""
+_MOST_YEARS = 6
+
+_MOVE = r"(?:change|increase|decrease|growth|decline|difference|variance)(?: ?/ ?\(?(?:increase|decrease)\)?)?(?!\w)"
+_OF = r"(?: \((?:decrease|increase)\))?(?: (?:in|of|for|to|between)(?: the (?:amount|value)(?: (?:of|for))?)?(?!\w))?"
+_OVER_PERIODS: Mapping[CalculationKind, re.Pattern[str]] = {
+    "percent change": re.compile(
+        rf"(?i)(?:\b(?:percentage|percent|per cent)|%) {_MOVE}{_OF}|\b(?:annual )?(?:growth rate|rate of growth){_OF}"
+    ),
+    "change": re.compile(rf"(?i)\b(?:(?:net|nominal) )?{_MOVE}{_OF}"),
+    "average": re.compile(
+        rf"(?i)\b(?:(?:[2-5]|two|three|four|five)[ -]years? )?(?:average|mean)(?: annual| yearly)?\b{_OF}"
+    ),
+    "sum": re.compile(rf"(?i)\b(?:sum|combined|cumulative)\b{_OF}|,? (?:altogether|in total)\b"),
 }
-_RANKS = {"+": 0, "−": 0, "×": 1, "÷": 1, "^": 2}
+"""What is said of one item in several periods, with the words that lead to it."""
+_DID = re.compile(r"(?i:\bhow much (?:did|has|have)\b)")
+_MOVED = re.compile(
+    r"(?i)\b(?:increased?|decreased?|changed?|rise|risen|fall|fallen|declined?|grow|grown|drop|dropped)\b"
+)
+_OF_TWO: tuple[tuple[CalculationKind, str, str, bool], ...] = (
+    ("difference", r"\bdifference (?:in [\w ]{2,40} )?between\b", r" and ", False),
+    ("share", r"\bwhat (?:percentage|percent|share|proportion|%) of\b", r" (?:is|was|were|are) ", True),
+    ("share", "", r" (?:expressed )?as an? (?:percentage|percent|%|share|proportion|fraction) (?:of|to|over) ", False),
+    ("ratio", r"\bratio (?:of|between)\b", r" (?:to|over|and) ", False),
+    ("share", r"\b(?:percentage|share|proportion|fraction) of\b", r" (?:out of|over|relative to|in|to) ", False),
+)
+"""What is said of two items: what stands before them and between them, and whether the second is named first."""
+_RANGES = frozenset({"to", "through", "-", "–"})
+_COUNT = re.compile(r"(?i)\b([2-5]|two|three|four|five)[ -](?:fiscal )?years?\b")
+_NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5}
+_ASK = re.compile(r"(?i)\b(?:what(?:'s)?|by how much|how much|how many|calculate|compute)\b")
+_LEAD = re.compile(
+    r"(?i)(?:\W*(?:what(?:'s)?|how much|by|is|was|were|are|did|the|value|amount|amounts|of|both|that)\b)+"
+)
+_NOT_PLAIN = re.compile(
+    r"(?i)\b(?:absolute|percentage points?|basis points?|weighted|in (?:thousand|million|billion)s?)\b"
+)
+_NO_ITEM = re.compile(r"(?i)\b(?:average|mean|sum|ratio|divided|combined|cagr|difference|percentage|proportion)\b")
+_ARITHMETIC = re.compile(
+    r"(?i)\b(?:average|mean|sum|ratio|divided|combined|cagr|growth rate|turnover|margin|altogether|percentage of)\b"
+    rf"|\b{_MOVE}|{_DID.pattern}|{_OF_TWO[2][2].strip()}\b|{_OF_TWO[1][1]}|\bproportion of\b"
+)
+
 _FIGURE = re.compile(r"(?>(?:\d++[.,]?+)+)|\.\d++")
 _NEGATIVE = re.compile(r"[\s$€£¥]*[(−–-]")
 _OUT = re.compile(
@@ -29,6 +72,26 @@ _OUT = re.compile(
 )
 _IN = re.compile(r"\b(?:income|earnings|profits?|gains?|provided|benefit|assets?|equity|increase)\b", re.IGNORECASE)
 """Of an item that is spent or lost, brackets may only say so: what it changed by is then open, what it is, is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A value to be looked up, in the question's words, and its period, empty where none is named."""
+
+    name: str
+    period: str = ""
+
+    @property
+    def question(self) -> str:
+        return f"What was {self.name}{self.period and f' in {self.period}'}?"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be done, and with which values: of a change the later one first."""
+
+    kind: CalculationKind
+    items: tuple[Item, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +106,111 @@ class Worked:
     result: str
 
 
+def asks_arithmetic(question: str) -> bool:
+    """Whether a question has words for what is worked out from several values, understood or not."""
+    return _ARITHMETIC.search(question[:MOST_CHARACTERS]) is not None
+
+
+def read_arithmetic(question: str) -> Asked | None:
+    """What a question wants worked out; None where it wants nothing, or what is not understood."""
+    text = " ".join(question[: MOST_CHARACTERS + 1].replace("’", "'").split())
+    if len(text) > MOST_CHARACTERS or not asks_arithmetic(text) or _NOT_PLAIN.search(text) or len(sentences(text)) > 1:
+        return None
+    starts = [match.start() for match in _ASK.finditer(text)]
+    text = text[starts[-1] :].strip(" ,;:.?!") if starts else ""
+    asked = _over_periods(text) or _of_two(text)
+    return asked if asked and 2 <= len(asked.items) <= MOST_ITEMS else None
+
+
+def _over_periods(text: str) -> Asked | None:
+    """The change, average or sum of one item over the periods that are named together."""
+    groups = group_periods(text)
+    if len(groups) != 1:
+        return None
+    start, end, named, how = groups[0]
+    kind, name = _split_kind(" ".join(f"{text[:start]} {text[end:]}".split()))
+    if kind is None:
+        return None
+    periods = sorted(named, key=when)
+    gap = when(periods[-1])[0] - when(periods[0])[0]
+    if kind in ("average", "sum"):
+        if len(periods) == 2 and gap > 1:
+            if how not in _RANGES or gap >= _MOST_YEARS:
+                return None
+            periods = [move_years(periods[0], place) for place in range(gap + 1)]
+        said = _COUNT.search(text)
+        if said and _NUMBERS.get(said[1].lower(), int(said[1]) if said[1].isdigit() else 0) != len(periods):
+            return None
+    elif len(periods) != 2:
+        return None
+    items = [item for period in periods if (item := _item(name, period))]
+    if len(items) < max(2, len(periods)):
+        return None
+    return Asked(kind, tuple(items if kind in ("average", "sum") else reversed(items)))
+
+
+def _split_kind(text: str) -> tuple[CalculationKind | None, str]:
+    """What is to be done with the values, and the text without the words that say so."""
+    found = {kind: match for kind, form in _OVER_PERIODS.items() if (match := form.search(text))}
+    kind, match = min(found.items(), key=lambda each: each[1].start(), default=(None, None))
+    if match is None and (did := _DID.search(text)):
+        kind, match = "change", _MOVED.search(text, did.end())
+    if match is None:
+        return None, text
+    if kind == "change" and "growth" in match[0].casefold():
+        kind = "percent change"
+    return kind, _COUNT.sub(" ", f"{text[: match.start()]} {text[match.end() :]}")
+
+
+def _of_two(text: str) -> Asked | None:
+    """A share, ratio or difference of two items of one period, or each of its own."""
+    groups, period = group_periods(text), ""
+    if len(groups) == 1 and len(groups[0].periods) == 1:
+        start, end, (period,), _ = groups[0]
+        text = " ".join(f"{text[:start]} {text[end:]}".split())
+    for kind, before, between, swapped in _OF_TWO:
+        led = re.search(before, text, re.IGNORECASE)
+        parts = re.split(between, text[led.end() :], flags=re.IGNORECASE) if led else []
+        if len(parts) == 2:
+            one, other = reversed(parts) if swapped else parts
+            first = _item(one, period)
+            second = first and (_item(other, period) or _item(f"{first.name} in {other}", ""))
+            return Asked(kind, (first, second)) if first and second and first != second else None
+    return None
+
+
+def _item(text: str, period: str) -> Item | None:
+    """An item with its own period or else the one that is given; None where it names several, or no item."""
+    groups = group_periods(text)
+    if groups:
+        start, end, own, _ = groups[0]
+        if len(groups) > 1 or len(own) > 1:
+            return None
+        text, period = f"{text[:start]} {text[end:]}", own[0]
+    name = " ".join(text.split()).strip(" ?.,;:")
+    if lead := _LEAD.match(name):
+        name = name[lead.end() :].strip()
+    return None if not any(map(str.isalpha, name)) or _NO_ITEM.search(name) else Item(name, period)
+
+
 def work_out(question: str, sources: Mapping[str, Chunk | WebPage]) -> Worked | None:
     """The result, all of whose cells one document has; None where there is none, or documents have several."""
-    formula = formula_of(question)
-    if formula is None:
+    asked = read_arithmetic(question)
+    if asked is None:
         return None
     documents: dict[str, dict[str, Chunk | WebPage]] = {}
     for id, source in sources.items():
         if isinstance(source, Chunk):
             documents.setdefault(source.document_id, {})[id] = source
-    made = [each for own in documents.values() if (each := _of_document(formula, own))]
+    made = [each for own in documents.values() if (each := _of_document(asked, own))]
     agree = all(abs(each.value - made[0].value) <= 0.005 * abs(made[0].value) for each in made)
     return made[0] if made and agree else None
 
 
-def _of_document(formula: Formula, sources: Mapping[str, Chunk | WebPage]) -> Worked | None:
-    leaves = leaves_of(formula.root)
+def _of_document(asked: Asked, sources: Mapping[str, Chunk | WebPage]) -> Worked | None:
     found: list[Lookup] = []
-    for leaf in leaves:
-        lookup = look_up(leaf.question, sources)
+    for item in asked.items:
+        lookup = look_up(item.question, sources)
         if lookup is None or lookup.cell is None:
             return None
         found.append(lookup)
@@ -71,21 +220,35 @@ def _of_document(formula: Formula, sources: Mapping[str, Chunk | WebPage]) -> Wo
     if len({(cell.chunk.id, cell.start) for cell in cells}) < len(cells):
         return None  # two of its values are one
     values = _values(cells, measure)
-    power = _power(formula.root)
-    spent = [_OUT.search(leaf.item) is not None and not _IN.search(leaf.item) for leaf in leaves]
+    spent = [_OUT.search(item.name) is not None and not _IN.search(item.name) for item in asked.items]
     if values and any(each < 0 and out for each, out in zip(values, spent, strict=True)):
-        if formula.kind in ("change", "difference"):
+        if asked.kind in ("change", "difference"):
             return None
         values = [abs(each) if out else each for each, out in zip(values, spent, strict=True)]
-    if values is None or power not in (0, 1) or not _is_sensible(formula, values, measure):
+    if values is None or not _is_sensible(asked.kind, values, measure):
         return None
-    value = _compute(formula.root, dict(zip(leaves, values, strict=True)))
-    if value is None:
-        return None
-    written = _write(formula.root, {leaf: f"#{place}" for place, leaf in enumerate(leaves, 1)})
+    formula, value = _compute(asked.kind, values)
     several = len({cell.scale for cell in cells} - {""}) > 1
     said = tuple(_say(cell, each, several) for cell, each in zip(cells, values, strict=True))
-    return Worked(formula.kind, cells, said, written, value, _show(formula, value, cells, measure if power else ""))
+    return Worked(asked.kind, cells, said, formula, value, _show(asked.kind, value, cells, measure))
+
+
+def _compute(kind: CalculationKind, values: Sequence[float]) -> tuple[str, float]:
+    """The formula, with "#1" for the first value, and what it comes to."""
+    first, second = values[:2]
+    if kind in ("sum", "average"):
+        added = " + ".join(f"#{place}" for place in range(1, len(values) + 1))
+        return (added, sum(values)) if kind == "sum" else (f"({added}) ÷ {len(values)}", sum(values) / len(values))
+    if kind == "percent change":
+        return "(#1 − #2) ÷ #2", (first - second) / second
+    return ("#1 − #2", first - second) if kind in ("change", "difference") else ("#1 ÷ #2", first / second)
+
+
+def _is_sensible(kind: CalculationKind, values: Sequence[float], measure: Measure) -> bool:
+    """Whether a result says anything: nothing is divided by zero, and from a loss to a profit there are no per cent."""
+    if kind == "percent change":
+        return measure != "percent" and (all(each > 0 for each in values) or all(each < 0 for each in values))
+    return kind not in ("share", "ratio") or values[1] != 0
 
 
 def _beside(found: Sequence[Lookup]) -> tuple[FoundCell, ...]:
@@ -117,51 +280,6 @@ def _values(cells: Sequence[FoundCell], measure: Measure) -> list[float] | None:
     return values if len(units - {""}) < 2 else None
 
 
-def _power(root: Expression) -> int | None:
-    """The power in which amounts stand: 1 of an amount, 0 of a ratio; None where such are added that differ."""
-    if isinstance(root, float):
-        return 0
-    if isinstance(root, Leaf):
-        return 1
-    left, right = _power(root.left), _power(root.right)
-    if left is None or right is None:
-        return None
-    if root.sign in "×÷":
-        return left + right if root.sign == "×" else left - right
-    return left if left == right else None
-
-
-def _is_sensible(formula: Formula, values: Sequence[float], measure: Measure) -> bool:
-    """Whether a change in per cent says anything: of a percentage, or from a loss to a profit, it does not."""
-    if formula.kind not in ("percent change", "annual growth"):
-        return True
-    return measure != "percent" and (all(each > 0 for each in values) or all(each < 0 for each in values))
-
-
-def _compute(root: Expression, known: Mapping[Leaf, float]) -> float | None:
-    if isinstance(root, float):
-        return root
-    if isinstance(root, Leaf):
-        return known[root]
-    left, right = _compute(root.left, known), _compute(root.right, known)
-    if left is None or right is None or (root.sign == "÷" and right == 0):
-        return None
-    value = _COMPUTE[root.sign](left, right)
-    return value if math.isfinite(value) else None
-
-
-def _write(root: Expression, names: Mapping[Leaf, str], above: int = -1) -> str:
-    """The formula with its signs, and brackets where they are needed."""
-    if isinstance(root, float):
-        return f"{root:g}"
-    if isinstance(root, Leaf):
-        return names[root]
-    rank = _RANKS[root.sign]
-    right = _write(root.right, names, rank + (root.sign in "−÷^"))
-    said = f"{_write(root.left, names, rank)} {root.sign} {right}"
-    return f"({said})" if rank < above else said
-
-
 def _say(cell: FoundCell, value: float, with_scale: bool) -> str:
     """What counts of a cell: its digits, with its sign where that counts."""
     digits = _FIGURE.search(cell.text)
@@ -169,21 +287,17 @@ def _say(cell: FoundCell, value: float, with_scale: bool) -> str:
     return f"{said} {cell.scale}" if with_scale and cell.scale else said
 
 
-def _show(formula: Formula, value: float, cells: Sequence[FoundCell], measure: Measure | str) -> str:
-    """The result rounded, with its unit. `measure`: what it is, empty of a ratio."""
-    if formula.percent:
+def _show(kind: CalculationKind, value: float, cells: Sequence[FoundCell], measure: Measure) -> str:
+    """The result rounded, with its unit."""
+    if kind in ("percent change", "share"):
         return f"{_round(100 * value, 1)}%"
-    if not measure:
+    if kind == "ratio":
         return _round(value, 2)
-    scale, asked = (cells[0].scale, formula.scale) if measure == "amount" else ("", "")
-    if scale and asked:
-        value, scale = value * SCALES[scale] / SCALES[asked], asked
     digits = max(len(re.sub(r"\D", "", cell.text.partition(".")[2])) for cell in cells)
-    digits += formula.kind == "average" or bool(asked)
-    said = _round(value, digits)
+    said = _round(value, digits + (kind == "average"))
     if measure == "percent":
-        return f"{said}%" if formula.kind == "average" else f"{said} percentage points"
-    return f"{said} {scale}".strip()
+        return f"{said}%" if kind == "average" else f"{said} percentage points"
+    return f"{said} {cells[0].scale if measure == 'amount' else ''}".strip()
 
 
 def _round(value: float, digits: int) -> str:
@@ -193,7 +307,7 @@ def _round(value: float, digits: int) -> str:
 
 def looks_up(question: str) -> bool:
     """Whether a question asks for a cell of a table, or for what is worked out from cells."""
-    return wanted_of(question) is not None or formula_of(question) is not None
+    return wanted_of(question) is not None or read_arithmetic(question) is not None
 
 
 def reach_cells(question: str, found: Sequence[RetrievedChunk], k: int) -> list[RetrievedChunk]:

@@ -11,7 +11,7 @@ from crag.core.protocols import AnswerGrader, AnswerReader, RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.types import UNMET, Answer, Calculation, Chunk, Citation, Passage, QuotedAnswer, Strip, WebPage
 from crag.evaluation.heads import YEAR
-from crag.generation.arithmetic import Worked, work_out
+from crag.generation.arithmetic import Worked, asks_arithmetic, read_arithmetic, work_out
 from crag.generation.candidates import (
     Unit,
     best_first,
@@ -27,7 +27,6 @@ from crag.generation.candidates import (
 from crag.generation.cells import FoundCell, Lookup, has_cell, look_up
 from crag.generation.citations import abstention, build_citation, quotable, usable_of, with_mark
 from crag.generation.conversation.brackets import own_words
-from crag.generation.formulas import asks_arithmetic, formula_of
 from crag.generation.ground import with_differing
 from crag.generation.opposites import says_opposite
 from crag.generation.short import Found, find_words, part_of, short_answer, titled_text
@@ -176,7 +175,7 @@ class ExtractiveGenerator:
         source = sources.get(quoted.strip.source_id)
         if self._grader is None or source is None:
             return None
-        facts = {**quoted.facts, "formula": float(formula_of(question) is not None)}
+        facts = {**quoted.facts, "formula": float(read_arithmetic(question) is not None)}
         text, _ = titled_text(source, part_of(quoted.strip, source))
         answer = QuotedAnswer(text=text, confidence=found.confidence if found else None, facts=facts)
         return self._grader.grade_answer(question, answer)
@@ -284,7 +283,7 @@ def _stands_for_cell(found: Found, lookup: Lookup, sources: Mapping[str, Chunk |
 def _stands_for_result(question: str, found: Found, sources: Mapping[str, Chunk | WebPage]) -> bool:
     """Whether words are a number, or a cell, that stands for a result which was not worked out."""
     said = sources[found.strip.source_id].text[found.start : found.end]
-    if formula_of(question):
+    if read_arithmetic(question):
         return any(map(str.isdigit, said))
     return bool(found.row) and asks_arithmetic(question) and not asks_arithmetic(f"{found.row} {found.column}")
 

@@ -10,8 +10,7 @@ import pytest
 from crag.core.ranking import rank_chunks
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk
-from crag.generation.arithmetic import looks_up, reach_cells, work_out
-from crag.generation.formulas import formula_of, leaves_of
+from crag.generation.arithmetic import looks_up, reach_cells, read_arithmetic, work_out
 from crag.generation.verification import CitationVerifier
 from crag.testing.contracts import strip_of
 from crag.testing.fakes import ScriptedEvaluator
@@ -60,12 +59,11 @@ def worked(question: str, sources: dict[str, Chunk] = SOURCES) -> str:
         ("By how much did net sales increase in 2020 compared to 2019?", "200 million"),
         ("What is the difference between net sales and operating income in 2020?", "1,050 million"),
         ("What is the difference between net sales in 2020 and net sales in 2019?", "200 million"),
-        ("What was the sum of net sales in 2019 and 2020, in billions?", "2.2 billion"),
+        ("What was the sum of net sales in 2019 and 2020?", "2,200 million"),
         ("What was operating income as a percentage of net sales in 2020?", "12.5%"),
         ("What was the ratio of net sales in 2020 to 2019?", "1.20"),
-        ("What was the current ratio at the end of 2019?", "2.00"),
-        ("What was the two year average of cost of sales as a % of net sales from 2019 to 2020?", "77.5%"),
-        ("What was the net sales CAGR from 2019 to 2020?", "20.0%"),
+        ("What percentage of net sales was operating income in 2020?", "12.5%"),
+        ("What was the two year average of net sales from 2019 to 2020?", "1,100.0 million"),
     ],
 )
 def test_what_a_question_words_is_worked_out(question: str, result: str) -> None:
@@ -83,6 +81,9 @@ def test_what_a_question_words_is_worked_out(question: str, result: str) -> None
         "What was the average of net sales for 2018, 2019 and 2020?",
         "What was the three year average of net sales from 2019 to 2020?",
         "What was the weighted average of net sales for 2019 and 2020?",
+        "What was the sum of net sales in 2019 and 2020, in billions?",
+        "What was the change in operating income as a percentage of net sales from 2019 to 2020?",
+        "What was the net sales CAGR from 2019 to 2020?",
         "What were net sales in 2020?",
     ],
 )
@@ -125,13 +126,13 @@ def test_documents_that_come_to_several_results_have_none() -> None:
 @pytest.mark.parametrize(
     "text", ["(" * 10_000, "average " * 1_500, "2019 and " * 1_200, "a / " * 3_000, "A's " * 3_000]
 )
-def test_hostile_questions_have_no_formula(text: str) -> None:
-    assert formula_of(f"What was the change in {text} 2020?") is None
+def test_nothing_is_worked_out_of_hostile_questions(text: str) -> None:
+    assert read_arithmetic(f"What was the change in {text} 2020?") is None
 
 
-def test_a_formula_has_few_cells() -> None:
-    made = formula_of("What was the average of net sales from 2016 to 2020?")
-    assert made is not None and len(leaves_of(made.root)) == 5
+def test_each_year_of_a_range_is_an_item() -> None:
+    made = read_arithmetic("What was the average of net sales from 2016 to 2020?")
+    assert made is not None and len(made.items) == 5
 
 
 def answered(question: str, sources: Sequence[Chunk], pointed: str = "") -> Answer:
