@@ -122,27 +122,25 @@ def read_document(
     noted: tuple[str, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
     attachments: list[Attachment] = []
-    file = scans.File(data, media, label)
     try:
-        with scans.EarlyRecognition(file, config, cancel) as early:
-            for message, body in run_child({"task": "read", "media": media}, data, label, config, cancel):
-                if "pages" in message:
-                    total, metadata = int(message["pages"]), str(message["title"])
-                    published = str(message.get("published", ""))
-                    properties = tuple(_properties(message.get("properties", {})))
-                    noted = tuple(remarks(message.get("notes", {})))
-                elif "page" in message:
-                    read.add(message["page"])
-                    if read.pages[-1].scanned or len(read.pages) in read.noted["pictured"]:
-                        early.begin(len(read.pages))
-                    if on_page is not None:
-                        on_page(len(read.pages), total)
-                elif "attachment" in message:
-                    attachments.append(Attachment(safe_name(str(message["attachment"])), body))
-            if len(read.pages) != total:
-                raise DamagedError(f"{label} can't be read: only {len(read.pages)} of {total} pages came.")
-            pictured = read.noted["pictured"]
-            unread = scans.recognise(file, config, read.pages, pictured, read.replace, early, on_recognising)
+        for message, body in run_child({"task": "read", "media": media}, data, label, config, cancel):
+            if "pages" in message:
+                total, metadata = int(message["pages"]), str(message["title"])
+                published = str(message.get("published", ""))
+                properties = tuple(_properties(message.get("properties", {})))
+                noted = tuple(remarks(message.get("notes", {})))
+            elif "page" in message:
+                read.add(message["page"])
+                if on_page is not None:
+                    on_page(len(read.pages), total)
+            elif "attachment" in message:
+                attachments.append(Attachment(safe_name(str(message["attachment"])), body))
+        if len(read.pages) != total:
+            raise DamagedError(f"{label} can't be read: only {len(read.pages)} of {total} pages came.")
+        found, pictured = read.pages, read.noted["pictured"]
+        unread = scans.recognise(
+            data, media, label, config, found, pictured, read.replace, on_page=on_recognising, cancel=cancel
+        )
     except (LookupError, TypeError, ValueError) as error:
         raise DamagedError(f"{label} can't be read: the reader's answer made no sense.") from error
     return ParsedDocument(

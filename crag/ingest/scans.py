@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal
@@ -46,76 +45,19 @@ class Unrecognised:
     error: DocumentError | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class File:
-    """A file that is read: its bytes, its kind, and its name in messages."""
-
-    data: bytes
-    media: Media
-    name: str
-
-
-class _Stop(threading.Event):
-    """Set where it is, and where another event is."""
-
-    def __init__(self, other: threading.Event | None) -> None:
-        super().__init__()
-        self._other = other
-
-    def is_set(self) -> bool:
-        return super().is_set() or (self._other is not None and self._other.is_set())
-
-
-class EarlyRecognition:
-    """Reads the first page of a PDF that needs it while the reader is at the others: a cover is often a picture."""
-
-    def __init__(self, file: File, config: AppConfig, cancel: threading.Event | None) -> None:
-        self._file, self._config, self._stop = file, config, _Stop(cancel)
-        self._pool = ThreadPoolExecutor(1)
-        self._first: tuple[int, Future[list[Frame]]] | None = None
-
-    def __enter__(self) -> EarlyRecognition:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stop.set()
-        self._pool.shutdown()
-
-    def begin(self, number: int) -> None:
-        """Begin with this page, unless another was first or recognition can't be had."""
-        if self._first is None and self._file.media == "pdf" and self._config.limits.recognise_pages and installed():
-            self._first = number, self._pool.submit(self._frames, number)
-
-    def _frames(self, number: int) -> list[Frame]:
-        return list(_run(self._file, self._config, [number], self._stop))
-
-    def frames(self, numbers: Sequence[int]) -> Iterator[Frame]:
-        """What recognition says of these pages. Raises as `run_child`."""
-        rest = list(numbers)
-        if self._first is not None and self._first[0] in rest:
-            rest.remove(self._first[0])
-            yield from self._first[1].result()
-        if rest:
-            yield from _run(self._file, self._config, rest, self._stop)
-
-
-def _run(file: File, config: AppConfig, numbers: Sequence[int], cancel: threading.Event) -> Iterator[Frame]:
-    job = {"task": "recognise", "media": file.media, "numbers": list(numbers)}
-    return run_child(job, file.data, file.name, config, cancel, limits=recognising(config))
-
-
 def recognise(
-    file: File,
+    data: bytes,
+    media: Media,
+    name: str,
     config: AppConfig,
     pages: Sequence[Page],
     pictured: Collection[int],
     taken: Callable[[Mapping[str, Any]], None],
-    early: EarlyRecognition,
+    *,
     on_page: Progress | None = None,
+    cancel: threading.Event | None = None,
 ) -> Unrecognised | None:
     """Reads those of the pages that have no text; `taken` is given each as the child's plain values.
-
-    `early` may be at one of them already.
 
     `pictured` are the numbers of pages that are a picture with little text over it, a stamp maybe: they are read too.
     What it can't read stays as it is, and is what it returns. Raises CancelledError.
@@ -126,14 +68,16 @@ def recognise(
         if not any(page.text.strip() for page in pages)
         else tuple(page.number for page in pages if page.scanned)
     )
-    if not numbers or file.media not in ("pdf", "image"):
+    if not numbers or media not in ("pdf", "image"):
         return None
     if not installed() or not config.limits.recognise_pages:
         return Unrecognised(numbers=seen, why="off" if installed() else "missing") if seen else None
     wanted = numbers[: config.limits.recognise_pages]
+    job = {"task": "recognise", "media": media, "numbers": list(wanted)}
     done: set[int] = set()
     try:
-        for raw in _recognised(early, wanted, on_page):
+        frames = run_child(job, data, name, config, cancel, limits=recognising(config))
+        for raw in _recognised(frames, len(wanted), on_page):
             taken(raw)
             done.add(int(raw["number"]))
     except CancelledError:
@@ -145,13 +89,11 @@ def recognise(
     return Unrecognised(numbers=left, why="limit") if left else None
 
 
-def _recognised(
-    early: EarlyRecognition, numbers: Sequence[int], on_page: Progress | None
-) -> Iterator[Mapping[str, Any]]:
-    began, read, total = time.monotonic(), 0, len(numbers)
+def _recognised(frames: Iterable[Frame], total: int, on_page: Progress | None) -> Iterator[Mapping[str, Any]]:
+    began, read = time.monotonic(), 0
     if on_page is not None:
         on_page(1, total, total * SECONDS_A_PAGE)
-    for message, _ in early.frames(numbers):
+    for message, _ in frames:
         if "page" in message:
             yield message["page"]
         elif "recognised" in message:

@@ -239,28 +239,6 @@ def test_a_stamp_over_a_scan_does_not_pass_for_its_text() -> None:
 
 
 @needs_recognition
-def test_the_first_picture_is_read_while_the_reader_is_at_the_other_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It begins with the picture, and the others follow once all is read."""
-    asked: list[tuple[list[int], int]] = []
-    run, read, started = scans.run_child, list[int](), threading.Event()
-
-    def noted(job: Any, *rest: Any, **more: Any) -> Any:
-        asked.append((job["numbers"], len(read)))
-        started.set()
-        return run(job, *rest, **more)
-
-    monkeypatch.setattr(scans, "run_child", noted)
-    data = scanned([None, *["A page with words."] * 3, None])
-
-    def on_page(page: int, pages: int) -> None:
-        assert started.wait(60)
-        read.append(page)
-
-    parsed = read_document(data, "a.pdf", AppConfig(), on_page=on_page)
-    assert asked == [([1], 0), ([5], 5)] and [page.scanned for page in parsed.pages] == [True, *[False] * 3, True]
-
-
-@needs_recognition
 def test_stop_ends_recognition_at_once() -> None:
     cancel = threading.Event()
     with pytest.raises(CancelledError):
