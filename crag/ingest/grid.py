@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -358,7 +359,8 @@ def _name(heads: Sequence[_Line], column: int) -> str:
 
 
 def _count_labels(body: Sequence[_Line], width: int) -> int:
-    """How many columns name the rows: the first, and the next while the labels before it are merged, or marked as such.
+    """How many columns name the rows: the first, and the next while the labels before it are merged, or marked as such,
+    or do not tell most rows apart, as "811-004" beside "Foreman" and "Electrician".
 
     Blanks below a label mean the label above where they are many; they are filled.
     """
@@ -371,10 +373,19 @@ def _count_labels(body: Sequence[_Line], width: int) -> int:
             for above, below in pairwise(rows)
         )
         marked = bool(rows) and all(line.at[after].header is True for line in rows if after in line.at)
-        if not merged and not (marked and any(after in line.at for line in rows)) and not _fill_down(rows, column):
+        marked = marked and any(after in line.at for line in rows)
+        if not (merged or marked or _fill_down(rows, column) or _are_alike(rows, count)):
             break
         count += 1
     return count
+
+
+def _are_alike(rows: Sequence[_Line], count: int) -> bool:
+    """Whether the first columns say the same of most rows, and the next one has a text for each."""
+    labels = Counter(tuple(line.at[at].text for at in range(count) if at in line.at) for line in rows)
+    beside = [line.at[count] for line in rows if count in line.at]
+    alike = sum(times for label, times in labels.items() if label and times > 1)
+    return 2 * alike > len(rows) == len(beside) and not any(_MEASURED.fullmatch(cell.text) for cell in beside)
 
 
 def _fill_down(rows: Sequence[_Line], column: int) -> bool:
