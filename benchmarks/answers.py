@@ -113,7 +113,7 @@ def prepared(engine: Engine, kind: str, options: argparse.Namespace) -> tuple[Pa
 def ask(engine: Engine, evaluator: NotingEvaluator, library: Path, question: AnswerQuestion) -> AnsweredRow:
     """One run, judged. Ends the program where a run fails: figures of the others would mislead."""
     settings = strategy("balanced").settings.changed(where=question.where, verify=False)
-    evaluator.noted = None
+    evaluator.noted = ()
     trace = Trace.from_events(engine.ask(RunRequest(question.question, workspace=library, settings=settings)))
     if trace.answer is None:
         raise SystemExit(f"{question.id}: {trace.failure or 'no answer'}")

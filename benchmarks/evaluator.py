@@ -26,11 +26,10 @@ from benchmarks.evaluator_attacks import measure_attacks
 from benchmarks.evaluator_graders import Cosine, Memo, bm25, shipped_evaluator
 from benchmarks.evaluator_measures import (
     accuracy,
-    auc,
     best_accuracy,
     best_macro_f1,
     calibration_bins,
-    calibration_error,
+    finite,
     macro_f1,
     majority,
     ranking,
@@ -41,6 +40,7 @@ from benchmarks.evaluator_sets import SETS, Sources
 from benchmarks.evaluator_strips import measure_strips
 from benchmarks.pages import parse, publish
 from corpora.judging import evaluator_version
+from corpora.measures import auc, calibration_error
 from corpora.places import is_missing, parser_of
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
@@ -136,7 +136,8 @@ def quality(data: DataSet, scores: Scores) -> Figures:
     if not len(labels):
         return {"n": 0}
     best, at = best_accuracy(labels, judged)
-    found: Figures = {"n": len(labels), "auc": auc(labels, judged), "accuracy_best": best, "best_threshold": finite(at)}
+    found: Figures = {"n": len(labels), "accuracy_best": best, "best_threshold": finite(at)}
+    found["auc"] = finite(auc(labels, judged))
     if data.ranking:
         groups = [(data.labels[places], scores[places]) for places in grouped(data.rows).values()]
         for name, both in (("ranking", False), ("ranking_both", True)):
@@ -146,11 +147,6 @@ def quality(data: DataSet, scores: Scores) -> Figures:
         found["macro_f1_best"], at = best_macro_f1(labels, judged)
         found["macro_f1_best_threshold"] = finite(at)
     return found
-
-
-def finite(threshold: float) -> float | None:
-    """None for the threshold that nothing reaches: JSON has no infinity."""
-    return threshold if math.isfinite(threshold) else None
 
 
 def actions(data: DataSet, grades: Sequence[Grade], settings: Settings) -> Figures:

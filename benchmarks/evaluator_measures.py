@@ -5,6 +5,7 @@ Labels are 0 or 1, one a score. A figure that the labels cannot give (only one k
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -19,13 +20,9 @@ Span = tuple[int, int]
 BINS = 10
 
 
-def auc(labels: Labels, scores: Scores) -> float | None:
-    """The chance that a positive is scored above a negative, 0..1; ties count half."""
-    positive, negative = np.sort(scores[labels == 1]), np.sort(scores[labels == 0])
-    if not len(positive) or not len(negative):
-        return None
-    below = np.searchsorted(negative, positive, "left") + np.searchsorted(negative, positive, "right")
-    return float(below.sum() / 2 / len(positive) / len(negative))
+def finite(figure: float) -> float | None:
+    """None in place of infinity and of what is no number: JSON has neither."""
+    return figure if math.isfinite(figure) else None
 
 
 def accuracy(labels: Labels, scores: Scores, threshold: float) -> float:
@@ -58,11 +55,6 @@ def best_macro_f1(labels: Labels, scores: Scores) -> tuple[float, float]:
     found = _macro_f1(right, wrong, (labels == 1).sum(), (labels == 0).sum())
     best = len(found) - 1 - int(found[::-1].argmax())
     return float(found[best]), float(cuts[best])
-
-
-def calibration_error(labels: Labels, scores: Scores) -> float:
-    """Expected calibration error of scores in 0..1: mean distance of score and share of yes over ten equal bins."""
-    return sum(abs(mean - share) * count for count, mean, share in calibration_bins(labels, scores)) / len(labels)
 
 
 def calibration_bins(labels: Labels, scores: Scores) -> list[tuple[int, float, float]]:

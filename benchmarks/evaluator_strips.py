@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.evaluator_graders import Cosine, Memo, bm25, in_place
-from benchmarks.evaluator_measures import Span, auc, overlap
+from benchmarks.evaluator_measures import Span, finite, overlap
 from benchmarks.evaluator_row import Row, grouped
 from benchmarks.evaluator_sets import Sources
+from corpora.measures import auc
 from crag.core.protocols import RetrievalEvaluator
 from crag.core.settings import Settings
 from crag.core.types import Strip
@@ -90,7 +91,7 @@ def scored_in_place(evaluator: RetrievalEvaluator, asked: Sequence[Grounded], cu
 def told_apart(rows: Sequence[Row], scores: Scored) -> float | None:
     known = [place for place, score in enumerate(scores) if score is not None]
     labels = np.array([rows[place].label for place in known], np.int64)
-    return auc(labels, np.array([scores[place] for place in known], np.float64))
+    return finite(auc(labels, np.array([scores[place] for place in known], np.float64)))
 
 
 def kept_over(rows: Sequence[Row], cuts: Kept, scores: Scored, floor: float) -> Kept:

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
-from benchmarks.evaluator_measures import auc
 from benchmarks.faithfulness import strip
 from benchmarks.pages import machine, parse, publish
+from corpora.measures import auc
 from corpora.places import DATA
 from crag.core.settings import Settings
 from crag.core.types import Answer, Passage, SentenceCheck

@@ -56,7 +56,7 @@ def p95(values: Sequence[float]) -> float:
 
 
 def parse(parser: argparse.ArgumentParser, *whole: str) -> argparse.Namespace:
-    """The options given; `folder`: where the figures go.
+    """The options given; `whole`: whether all is measured; `folder`: where the figures go.
 
     That is where `--out` says, beside the published ones where all is measured, and nowhere where a part is. An option
     given makes it a part, but for paths and what `whole` names.
@@ -67,7 +67,8 @@ def parse(parser: argparse.ArgumentParser, *whole: str) -> argparse.Namespace:
         for name, value in vars(options).items()
         if value != parser.get_default(name) and not isinstance(value, Path)
     }
-    options.folder = vars(options).get("out") or (None if given.difference(whole) else RESULTS)
+    options.whole = not given.difference(whole)
+    options.folder = vars(options).get("out") or (RESULTS if options.whole else None)
     return options
 
 

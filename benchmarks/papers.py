@@ -52,8 +52,8 @@ first row like those below it is no header. So was the tenth; then line numbers 
 double-spaced lines joined, and abbreviations of citations end no sentence. The eleventh and the twelfth are of people
 who put things in their own words, whole documents and other languages among them; what answers is a pattern. After the
 eleventh, contents were left out of the evidence. The thirteenth is one library of ten kinds and three languages, asked
-by somebody who did not know how it is read; then two rules changed (contents whose dots lead in some lines alone,
-"Prof.Dr."). Each group is one library, asked under
+by somebody who did not know how it is read; then three rules changed (contents whose dots lead in some lines alone,
+"Prof.Dr.", the points of a slide that stand under another one). Each group is one library, asked under
 `balanced` without a language model and without the web. Prints a page; writes results/papers.md unless a part was
 asked for.
 """

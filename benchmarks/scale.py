@@ -26,7 +26,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.pages import RESULTS, parse, publish
+from benchmarks.pages import parse, publish
 from benchmarks.scale_chunks import Maker
 from benchmarks.scale_likeness import likeness, wording
 from benchmarks.scale_plan import planned
@@ -59,7 +59,7 @@ def main() -> int:
             if named or size <= side.most
         ]
     results = {
-        "whole": options.folder == RESULTS,
+        "whole": options.whole,
         "machine": {
             "cores": os.cpu_count(),
             "processor": platform.machine(),

@@ -13,19 +13,16 @@ import argparse
 import asyncio
 import importlib
 import json
-import os
-import platform
 import time
 from pathlib import Path
 from types import ModuleType
 
-HERE = Path(__file__).resolve().parent
-RESULTS = HERE / "results"
+from benchmarks.pages import RESULTS, load, machine
 
 
 def parts() -> dict[str, ModuleType]:
     """Every part by its name."""
-    names = sorted(path.stem.removeprefix("soak_") for path in HERE.glob("soak_*.py"))
+    names = sorted(path.stem.removeprefix("soak_") for path in Path(__file__).parent.glob("soak_*.py"))
     found = {name: importlib.import_module(f"benchmarks.soak_{name}") for name in names}
     return {name: module for name, module in found.items() if hasattr(module, "GOAL")}
 
@@ -53,13 +50,11 @@ def main() -> None:
     for name in chosen.part:
         began = time.perf_counter()
         figures = asyncio.run(known[name].measure(chosen))
-        machine = (
-            f"{os.cpu_count()} cores, shared by servers and clients, Python {platform.python_version()}; took "
-            f"{(time.perf_counter() - began) / 60:.0f} min, load of the machine at the end {os.getloadavg()[0]:.1f}."
-        )
+        took = f"servers and clients share them; took {(time.perf_counter() - began) / 60:.0f} min"
+        made = f"{machine()}; {took}, load of the machine at the end {load():.1f}."
         print("\n".join(known[name].describe(figures)))
         if not chosen.dry:
-            stored = {"command": f"python -m benchmarks.soak --part {name}", "machine": machine, "figures": figures}
+            stored = {"command": f"python -m benchmarks.soak --part {name}", "machine": made, "figures": figures}
             (RESULTS / f"soak_{name}.json").write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
     if not chosen.dry:
         (RESULTS / "soak.md").write_text(page(known), encoding="utf-8")

@@ -43,7 +43,7 @@ _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 PRESENT = 0.6
 """The share of an article's paragraphs in another language that are in the library."""
 OTHER, EACH_TESTED, ENGLISH = 50, 3, 5
-"""Questions of another language to fit on; those of a paragraph to report; asked in English too: every so many."""
+"""Questions of another language to fit on; those of a paragraph to report; of how many one is asked in English."""
 
 ABSENT = (
     ("How much did {company} spend on solar panels in {year}?", r"solar"),

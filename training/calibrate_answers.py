@@ -43,6 +43,7 @@ from corpora.answer_questions import (
 )
 from corpora.judging import NotingEvaluator, is_right
 from corpora.libraries import indexed, library_of
+from corpora.measures import Floats, calibration_error, fit_logistic
 from corpora.pairs import Corpus, held_out
 from corpora.papers import GROUPS, HELD_OUT, QUESTIONS
 from corpora.places import parser_of
@@ -57,7 +58,6 @@ from crag.engine import Engine
 from crag.evaluation.heads import ANSWER_FEATURES
 from training.calibrate_second import LANGUAGES
 from training.calibrate_short import write_layer
-from training.measures import Floats, calibration_error, fit_logistic
 from training.vectors import remembered
 
 EACH = 40

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from corpora.measures import auc, calibration_error, fit_logistic
 from corpora.pair import Pair
 from corpora.pairs import Corpus, held_out
 from corpora.places import parser_of
@@ -27,7 +28,6 @@ from crag.evaluation.heads import FEATURES, Head, features, load_head
 from crag.models.cross_encoder import FOLDER, CrossEncoder, Reading
 from crag.text.sentences import sentences
 from training.export_evaluator import head_file, write
-from training.measures import auc, calibration_error, fit_logistic
 from training.strip_layer import PENALTY, strip_layer
 from training.vectors import remembered
 

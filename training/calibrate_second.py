@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from corpora.measures import auc, calibration_error, fit_logistic
 from corpora.near_misses import make_near_miss, swap_within
 from corpora.pair import Pair, held_out
 from corpora.pairs import Corpus, untitled
@@ -30,7 +31,6 @@ from crag.evaluation.local import LocalEvaluator
 from crag.evaluation.second_look import LAYERS, Look
 from crag.text.sentences import sentences
 from training.calibrate_short import write_layer
-from training.measures import auc, calibration_error, fit_logistic
 from training.vectors import remembered
 
 Rows = Sequence[tuple[Pair, Look | None]]

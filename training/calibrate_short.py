@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from corpora.measures import fit_logistic
 from corpora.pairs import Corpus, held_out
 from corpora.places import parser_of
 from corpora.rows import read_articles, read_rows
@@ -30,7 +31,6 @@ from crag.evaluation.heads import load_head
 from crag.evaluation.local import LONGEST, SHORT_FEATURES, features, trim_answer
 from crag.models.cross_encoder import FOLDER, CrossEncoder
 from crag.models.runtime import E5
-from training.measures import fit_logistic
 from training.vectors import remembered
 
 NEAREST = 4

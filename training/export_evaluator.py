@@ -20,12 +20,12 @@ import onnx
 import torch
 from numpy.typing import NDArray
 
+from corpora.measures import auc
 from corpora.pair import Pair
 from corpora.pairs import Corpus, held_out
 from corpora.places import parser_of
 from crag.evaluation.heads import FEATURES, STRIP_FEATURES
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder
-from training.measures import auc
 from training.minilm_graph import build_evaluator, measured
 from training.samples import Reader, Sample
 from training.torch_model import published_names

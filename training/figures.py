@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from corpora.measures import auc
 from corpora.pair import Pair
 from crag.models.cross_encoder import PASSAGE
-from training.measures import auc
 from training.samples import Batch, Reader, Sample, batched, dealt
 from training.torch_model import CrossEncoder, Read, shorten
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from corpora.measures import Adam
 from corpora.places import parser_of
 from corpora.rows import read_articles, read_rows
 from crag.generation.whole_questions import FILE, KINDS, NAME, OTHER, PART, features_of, roots_of, shorten, tokens_of
@@ -80,12 +81,11 @@ def main() -> None:
     kinds = np.array([kind for kind, _ in rows])
     y = np.eye(len(KINDS), dtype=np.float32)[kinds]
     share = np.where(kinds > 0, (kinds == 0).sum() / (kinds > 0).sum(), 1.0).astype(np.float32)[:, None] / len(rows)
-    weights, mean, square = (np.zeros((len(names), len(KINDS)), np.float32) for _ in range(3))
-    for step in range(1, STEPS + 1):
+    weights, adam = np.zeros((len(names), len(KINDS)), np.float32), Adam((len(names), len(KINDS)))
+    for _ in range(STEPS):
         odds = np.exp((sums := x @ weights) - sums.max(1, keepdims=True))
         slope = x.T @ (share * (odds / odds.sum(1, keepdims=True) - y)) + DECAY * weights / 100
-        mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
-        weights -= RATE * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
+        weights -= adam.step(slope, RATE)
     said = {name: [round(float(each), 2) for each in row] for name, row in zip(names, weights, strict=True)}
     FILE.write_text(json.dumps(said, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
     right = float(((x @ weights).argmax(1) == kinds).mean())

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpora.injections import PDFS, contexts, files, pages, planted
+from corpora.measures import Adam
 from corpora.places import parser_of
 from corpora.rows import cut, longer_texts, read_articles
 from crag.text.guard import BITS, FILE, WINDOW, hash_letters
@@ -111,19 +112,18 @@ def fit(
     `shares`: what each counts; `weigh`: which n-grams may.
     """
     dice, weights, bias = np.random.default_rng(3), np.zeros((1 << BITS) + 1, np.float32), 0.0
-    mean, square, step = np.zeros_like(weights), np.zeros_like(weights), 0
+    adam = Adam(weights.shape)
     for epoch in range(EPOCHS):
         order = dice.permutation(len(windows))
         for at in range(0, len(order), BATCH):
-            part, step = order[at : at + BATCH], step + 1
+            part = order[at : at + BATCH]
             grams = windows[part]
             odds = weights[grams].sum(1) + bias
             slope = shares[part] * (1 / (1 + np.exp(-odds.clip(-30, 30))) - speaks[part])
             slopes = np.bincount(grams.ravel(), np.repeat(slope, grams.shape[1]), len(weights)) / slope.size
             slopes = slopes + DECAY * weights
-            mean, square = 0.9 * mean + 0.1 * slopes, 0.999 * square + 0.001 * slopes**2
             rate = RATE * (1 - epoch / EPOCHS)
-            weights -= rate * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
+            weights -= adam.step(slopes, rate)
             weights *= weigh
             bias -= rate * float(slope.mean()) * 10
     return weights.astype(np.float32), bias

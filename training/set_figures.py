@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corpora.judging import evaluator_version
+from corpora.measures import Floats, auc, calibration_error
 from crag.core.strategies import strategy
-from training.measures import Floats, auc, calibration_error
 
 Truths = NDArray[np.bool_]
 RESAMPLES = 200

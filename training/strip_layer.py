@@ -9,13 +9,13 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from corpora.measures import auc, calibration_error, fit_logistic
 from corpora.pair import Pair, held_out
 from corpora.pairs import Corpus
 from crag.core.settings import Settings
 from crag.evaluation.heads import STRIP_FEATURES, Head, Layer, Lexicon, load_head, strip_features
 from crag.evaluation.strips import StripRefiner
 from crag.models.cross_encoder import CrossEncoder
-from training.measures import auc, calibration_error, fit_logistic
 
 OF_EACH = 120
 """Passages with evidence that are read of each kind of data, and as many without."""

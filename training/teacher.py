@@ -29,11 +29,11 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from torch import nn
 from torch.nn import functional
 
+from corpora.measures import auc
 from corpora.pair import Pair
 from training.figures import draw_checks
 from training.lent import FOLDER as LENT
 from training.lent import HELD, PAIRS
-from training.measures import auc
 from training.packed import SAID, Packed, pair_key
 from training.soups import read_held_out
 from training.torch_model import shorten

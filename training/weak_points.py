@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from corpora.measures import auc
 from corpora.pair import Pair
-from training.measures import auc
 
 Score = Callable[[Sequence[Pair]], NDArray[np.float64]]
 """Logits of relevance."""

@@ -55,7 +55,7 @@ class Sizes:
 
 _SIZES = Sizes()
 # What is stored with a library: the same id, the same chunks for the same document.
-CHUNKING_ID = "sentences-600-700-250-0.7.0"
+CHUNKING_ID = "sentences-600-700-250-0.8.0"
 
 
 @dataclass(frozen=True, slots=True)

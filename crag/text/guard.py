@@ -98,9 +98,12 @@ def _folds() -> NDArray[np.uint32]:
     found = np.arange(_FOLDED, dtype=np.uint32)
     for code in range(_FOLDED):
         sign = chr(code)
-        unseen = 0 if unicodedata.category(sign) in ("Mn", "Cf", "Cc") else None
-        read = ord(unicodedata.normalize("NFKD", sign.lower())[0]) if unseen is None else unseen
-        found[code] = 32 if sign.isspace() else read
+        if sign.isspace():
+            found[code] = 32
+        elif unicodedata.category(sign) in ("Mn", "Cf", "Cc"):
+            found[code] = 0
+        else:
+            found[code] = ord(unicodedata.normalize("NFKD", sign.lower())[0])
     return found
 
 

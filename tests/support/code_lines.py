@@ -92,12 +92,6 @@ def goals() -> dict[str, int]:
     return tomllib.loads(TABLE.read_text(encoding="utf-8"))["goals"]
 
 
-def owed(text: str | None = None) -> dict[str, int]:
-    """Lines by which a tree rose for something new that nothing has been taken away for yet: a debt, said openly."""
-    found: dict[str, int] = tomllib.loads(text or TABLE.read_text(encoding="utf-8")).get("owed", {})
-    return found
-
-
 def sums(lines: dict[str, int]) -> dict[str, int]:
     """The rows added up by tree. Benchmarks and training share `corpora`."""
     return {
@@ -111,7 +105,6 @@ def sums(lines: dict[str, int]) -> dict[str, int]:
 
 def write(lines: dict[str, int], aims: dict[str, int]) -> None:
     """Write the table with these rows."""
-    debts = owed()
     text = [
         "# Lines of code a package, held down by tests/house/test_ratchet.py; a change that lowers one lowers its row:",
         "# python -m tests.support.code_lines --lower",
@@ -121,10 +114,6 @@ def write(lines: dict[str, int], aims: dict[str, int]) -> None:
         "",
         "[goals]",
         *(f'"{tree}" = {many}' for tree, many in aims.items()),
-        "",
-        "# Lines by which a tree rose for something new, and for which nothing has been taken away yet.",
-        "[owed]",
-        *(f'"{tree}" = {many}' for tree, many in debts.items()),
     ]
     TABLE.write_text("\n".join(text) + "\n", encoding="utf-8")
 

@@ -40,3 +40,18 @@ def fit_logistic(rows: Floats, labels: Floats, penalty: float, shares: Floats | 
         if np.abs(step).max() < 1e-8:
             break
     return found
+
+
+class Adam:
+    """Steps down a slope, each weight at a pace of its own (Kingma and Ba 2015, arXiv 1412.6980)."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self._mean, self._square, self._steps = np.zeros(shape, np.float32), np.zeros(shape, np.float32), 0
+
+    def step(self, slopes: NDArray[Any], rate: float) -> NDArray[np.float32]:
+        """What to take off the weights, of the shape that was given. `rate`: how far a weight goes at most, about."""
+        self._steps += 1
+        self._mean = 0.9 * self._mean + 0.1 * slopes
+        self._square = 0.999 * self._square + 0.001 * slopes**2
+        mean, square = self._mean / (1 - 0.9**self._steps), self._square / (1 - 0.999**self._steps)
+        return np.asarray(rate * mean / (np.sqrt(square) + 1e-8), np.float32)
