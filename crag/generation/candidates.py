@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from crag.core.types import Chunk, Strip, WebPage
 from crag.evaluation.binding import share_figures
@@ -42,6 +43,7 @@ _PAGE_NUMBER = re.compile(
 )
 _ITEM = re.compile(r"\s*+[•●▪◦‣*–—-]\s|[^:]*+:\s*+\S|[^$€£%]*+(?:[$€£]\s?\d|(?<=\d)%|(?<=\d )%)")
 """The beginning of a line that is an item of a list, has a label before its value, or an amount of money or a share."""
+_ASKS = ("?", "？")
 _SHORT_FORM = re.compile(r"\([^()]{1,12}\)")
 """A name's short form behind it, which a question need not say: "Methane (CH4)"."""
 
@@ -126,13 +128,15 @@ def is_statement(text: str) -> bool:
 def extend_lists(units: list[Unit], sources: Mapping[str, Chunk | WebPage]) -> list[Unit]:
     """With the whole list in place of each text that leads to one.
 
-    A label without a figure, over a short line that has one, is extended by that line.
+    A label without a figure, over a short line that has one, is extended by that line; a heading or a question, which
+    say nothing by themselves, by the sentences under them.
     """
     found = []
     for unit in units:
         source = sources.get(unit.strip.source_id)
         if source is not None:
-            last = list_end(source.text, unit.first, unit.last) or _value_end(unit, source) or 0
+            ends = list_end(source.text, unit.first, unit.last), _value_end(unit, source), _text_end(unit, source)
+            last = next(filter(None, ends), 0)
             unit = _extended(unit, source, last) if last > unit.last else unit
         found.append(unit)
     return found
@@ -145,6 +149,21 @@ def _value_end(unit: Unit, source: Chunk | WebPage) -> int | None:
     first, last = next(lines_of(source.text, unit.last), (0, 0))
     line = source.text[first:last]
     return last if any(map(str.isdigit, line)) and count_words(line) <= HEADING_WORDS else None
+
+
+def _text_end(unit: Unit, source: Chunk | WebPage) -> int | None:
+    """Where the sentences end under a heading or behind a question; None of what states something, and of no such."""
+    text = unit.text.strip()
+    asks = text.endswith(_ASKS)
+    if "\n" in text or _ITEM.match(text) or (is_statement(text) and not asks):
+        return None
+    first, _ = next(lines_of(source.text, unit.last), (0, 0))
+    if not first or not (asks or "\n" in source.text[unit.last : first]):
+        return None
+    under = source.text[first : first + LONG_STRIP].partition("\n\n")[0]
+    told = takewhile(lambda span: not under[: span[1]].endswith(_ASKS), sentences(under))
+    ends = [end for start, end in told if ends_as_sentence(under[start:end])]
+    return first + ends[-1] if ends else None
 
 
 def _extended(unit: Unit, source: Chunk | WebPage, end: int) -> Unit:

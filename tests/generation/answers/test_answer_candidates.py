@@ -76,11 +76,28 @@ def test_of_a_list_the_one_item_that_the_question_names_is_quoted(question: str,
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        (
+            "Security disclosures #326\nRobin: Marcin was asked. He may come.\n\nNext topic",
+            "Security disclosures #326 Robin: Marcin was asked [1]. He may come [1].",
+        ),
+        ("Can I bring my dog?\nYes, on a lead.\nCan I smoke?", "Can I bring my dog [1]? Yes, on a lead [1]."),
+        ("Office hours\nBy appointment alone\nAsk Ms Day", "Office hours [1]."),
+        ("Fee: 20 euros\nIt is due in May.", "Fee: 20 euros [1]."),
+    ],
+)
+def test_a_heading_or_a_question_is_quoted_with_the_sentences_under_it(text: str, said: str) -> None:
+    chunk = chunk_of(text)
+    assert extracted("What is asked?", [strip_of(chunk, text.partition("\n")[0], 0.9)], chunk).text == said
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
         ("Lessons that are covered:\n• Skiing\n• Diving\nIt ends.", "Lessons that are covered: • Skiing • Diving [1]."),
         ("(1) Books are\n\n1. notes,\n\n2. maps.\n\n(2) No other.", "(1) Books are (1) notes, (2) maps [1]."),
         ("You enter it\na) at login,\nb) to install.\nNever else.", "You enter it a) at login, b) to install [1]."),
         ("Each day:\n1. work\n- at a desk\n(a) rest", "Each day: (1) work - at a desk (a) rest [1]."),
-        ("It is open\nto all.\n• Skiing", "It is open [1]."),
+        ("It is open\nto all.\n• Skiing", "It is open to all [1]."),
         ("• Skiing\n• Diving", "Skiing [1]."),
     ],
 )
