@@ -99,14 +99,6 @@ def test_a_run_that_cannot_be_stored_ends_and_says_so(tmp_path: Path) -> None:
         assert events[-2].instead == "not stored" and not engine.library().in_flight.known(events[0].run_id)
 
 
-@pytest.mark.parametrize("name", ["", "../other", "A", "x" * 65, "a/b"])
-def test_a_workspace_name_cannot_leave_the_data_folder(engine: Engine, name: str) -> None:
-    with pytest.raises(InputError, match="workspace"):
-        engine.library(name)
-    failure = Trace.from_events(engine.ask(RunRequest(QUESTION, workspace=name))).failure
-    assert failure is not None and failure.remedy
-
-
 def test_stop_is_an_event_and_the_run_is_stored(tmp_path: Path) -> None:
     """Stop is pressed while passages are graded: an answer that is ready before it may stand."""
     stop = threading.Event()

@@ -168,7 +168,11 @@ def test_what_can_not_be_had_is_said_and_the_others_are_added(tmp_path: Path, si
 
 
 @pytest.mark.parametrize(
-    "typed", ["ftp://example.org/x", "example.org", "file:///etc/passwd", "http://", "http://a:b@c/"]
+    "typed",
+    [
+        *("", "ftp://example.org/x", "example.org", "file:///etc/passwd", "javascript:alert(1)"),
+        *("http://", "http://a:b@c/", "http://[::1", "http://a:99999/", "http://a\u202e.org/"),
+    ],
 )
 def test_what_is_no_address_of_the_web_is_refused_unasked(engine: Engine, site: Site, typed: str) -> None:
     (event,) = added(engine, typed)

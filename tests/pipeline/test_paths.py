@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from crag.analysis.whatif.whatif import redecide
 from crag.core import events as ev
 from crag.core.errors import CancelledError
 from crag.core.ranking import rank_chunks
@@ -96,15 +95,6 @@ def test_the_question_is_graded_and_answered_not_the_rewritten_query() -> None:
     assert case.retriever.asked[1] == case.trace.rewrites[0].query
 
 
-def test_a_failing_web_is_said_and_the_run_goes_on() -> None:
-    case = Case("balanced", [SOSO], web=FixedWeb(fails=True))
-    (failure,) = case.trace.failures
-    assert (failure.step, failure.fatal) == ("search", False)
-    assert "did not answer" in failure.cause and failure.remedy
-    assert case.trace.answer is not None
-    assert case.kept_sources == {"internal"}
-
-
 def test_a_failed_grade_stays_a_failed_grade() -> None:
     case = Case("balanced", ["broken text of a chunk", BAD], web=FixedWeb(texts=WEB))
     decision = case.trace.decision
@@ -176,17 +166,6 @@ def test_events_arrive_while_the_step_is_under_way() -> None:
         if isinstance(event, ev.Graded):
             first_seen.set()
     assert graded[:2] == [GOOD, SOSO]
-
-
-def test_what_if_with_the_same_settings_is_what_was() -> None:
-    for name in STRATEGIES:
-        for texts in ([GOOD, GOOD], [GOOD, SOSO], [SOSO, BAD], [BAD, BAD]):
-            case = Case(name, texts, joint=0.6, web=FixedWeb(texts=WEB))
-            again = redecide(case.trace, case.settings)
-            assert again.decision == case.trace.decision, (name, texts)
-            assert again.unknown == ()
-            kept = {strip.id for group in again.strips.values() for strip in group if strip.kept}
-            assert kept == {strip.id for strip in case.trace.kept()}, (name, texts)
 
 
 def test_who_stops_following_ends_the_run_at_its_next_event() -> None:

@@ -1,6 +1,5 @@
 """Why a chunk got its score: parts left out one after another, and layers."""
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -10,9 +9,7 @@ from crag.core.errors import NotFoundError
 from crag.core.protocols import RunRequest
 from crag.core.strategies import strategy
 from crag.core.trace import Trace
-from crag.core.types import Passage
 from crag.engine import Engine
-from crag.evaluation.local import LocalEvaluator
 from crag.messages.explanations import grade_sentences, untried_sentence
 from crag.testing.fakes import FixedRetriever, chunk_of
 from tests.analysis.causes.conftest import SharedWords
@@ -96,14 +93,6 @@ def test_a_model_and_an_evaluator_that_is_gone_are_not_asked(engine: Engine, eva
         assert found.reason == reason and not found.words and not found.parts
         assert said in " ".join(grade_sentences(found))
     assert len(evaluator.graded) == graded
-
-
-def test_the_layers_of_the_local_evaluator_add_up_to_its_score() -> None:
-    local = LocalEvaluator()
-    [grade] = local.grade(ASKED, [Passage(id="", text=TEXTS[HIRING - 1])])
-    odds = sum(part.adds for part in local.grade_parts(ASKED, TEXTS[HIRING - 1]))
-    assert grade.score == pytest.approx(1 / (1 + math.exp(-odds)))
-    assert local.grade_parts(ASKED, "  ") == ()
 
 
 @pytest.mark.parametrize("question", ["hiring", "What?", "招聘"])

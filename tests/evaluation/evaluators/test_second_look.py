@@ -91,6 +91,7 @@ def test_the_parts_of_a_score_sum_to_it() -> None:
         found = score(question, text)
         adds = sum(part.adds for part in EVALUATOR.grade_parts(question, text))
         assert adds == pytest.approx(math.log(found / (1 - found)), abs=1e-6)
+    assert EVALUATOR.grade_parts("What was negotiated for 2020?", "  ") == ()
 
 
 def test_a_text_that_is_far_from_answering_is_not_looked_at_again() -> None:

@@ -113,28 +113,6 @@ def strip(name: str, score: float | None, source: str = "a") -> Strip:
     return Strip(id=name, source_id=source, origin="internal", start=0, end=1, text=name, score=score, kept=False)
 
 
-def kept(strips: list[Strip], floor: float, top_k: int) -> str:
-    found = filter_strips(strips, Rule(floor, top_k))
-    assert [each.id for each in found] == [each.id for each in strips]
-    return "".join(each.id for each in found if each.kept)
-
-
-def test_kept_are_the_best_at_or_above_the_floor() -> None:
-    strips = [strip("a", 0.3), strip("b", 0.9, "b"), strip("c", 0.29), strip("d", 0.5, "b")]
-    assert kept(strips, 0.3, 0) == "abd"
-    assert kept(strips, 0.3, 2) == "bd"
-    assert kept(strips, 0.95, 0) == ""
-
-
-def test_the_earlier_of_two_equals_is_kept() -> None:
-    assert kept([strip("a", 0.5), strip("b", 0.5), strip("c", 0.5)], 0.1, 2) == "ab"
-
-
-def test_a_failed_score_is_kept_only_where_its_source_has_no_score() -> None:
-    strips = [strip("a", None, "x"), strip("b", 0.1, "x"), strip("c", None, "y"), strip("d", None, "y")]
-    assert kept(strips, 0.3, 0) == "cd"
-
-
 def test_what_was_kept_before_does_not_count() -> None:
     found = filter_strips(filter_strips([strip("a", 0.4)], Rule(0.3, 1)), Rule(0.5, 1))
     assert not found[0].kept
