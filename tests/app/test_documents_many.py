@@ -146,6 +146,9 @@ def test_many_are_given_fields_at_once_and_none_where_one_can_not_have_them(page
     assert {(given[id]["date"], given[id]["confidence"], given[id]["project"]) for id in (ids[3], ids[5])} == {
         ("2025-06", 0.7, "Lamp")
     }
+    rows = page.dataframe[0].value.set_index("Document")
+    assert list(rows.loc[f"{NAMES[0]}.pdf", "Tags"]) == ["finance", "2026"] and rows.loc[f"{NAMES[0]}.pdf", "Verified"]
+    assert not rows.loc[f"{NAMES[5]}.pdf", "Verified"]
     page.text_input(key="edit-date-1").set_value("soon")
     [change] = [button for button in page.button if button.label == "Change 3 documents"]
     change.click().run()

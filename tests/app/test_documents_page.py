@@ -64,25 +64,3 @@ def test_names_like_formulas_are_inert_in_the_table_which_can_be_downloaded(docu
     assert row["Document"] == "'@SUM(1).pdf" and row["Title"].startswith("'@SUM")
     assert program().engine.library().documents.all()[0].name == "@SUM(1).pdf"
     assert "\\@SUM\\(1\\)\\.pdf" in [heading.value for heading in documents.header]
-
-
-@pytest.mark.slow
-def test_fields_are_given_and_taken_away_and_wrong_ones_are_told(documents):
-    drop(documents, ("two.pdf", small_pdf(TEXT)))
-    [document] = program().engine.library().documents.all()
-
-    def save(text, turn):
-        documents.text_area(key=f"edit-others-{turn}").set_value(text)
-        [change] = [button for button in documents.button if button.label == "Change 1 document"]
-        change.click().run()
-        assert not documents.exception
-        return program().engine.library().documents.fields(document.id)
-
-    assert save("tags=report, 2024\nverified=true", 0)["tags"] == ("report", "2024")
-    row = documents.dataframe[0].value.iloc[0]
-    assert list(row["Tags"]) == ["report", "2024"] and row["Verified"]
-    assert save("verified=perhaps", 1)["verified"] is True
-    assert "verified" in said(documents)
-    assert save("verified=false\ntags=", 1)["tags"] == ()
-    row = documents.dataframe[0].value.iloc[0]
-    assert "Tags" not in row and not row["Verified"]

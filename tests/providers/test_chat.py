@@ -1,5 +1,6 @@
-"""Calls of a chat model: objects and streams, every failure as one of ours, retries, budget, Stop, and no key told."""
+"""Calls of a chat model: its contract, objects, streams, failures as ours, retries, budget, Stop, and no key told."""
 
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -16,12 +17,13 @@ from crag.core.errors import (
     ReplyError,
     UnreachableError,
 )
-from crag.core.protocols import Cut
+from crag.core.protocols import Chat, Cut
 from crag.core.types import Call
 from crag.providers.chat import FIRST_WAIT, TOKEN_CHARS, ChatModel, MeteredChat
 from crag.providers.endpoint import Endpoint
 from crag.runtime import waiting
 from crag.runtime.usage import Budget, UsageTracker
+from crag.testing import contracts
 from crag.testing.fakes import FakeClock
 from tests.support.model_server import GRADE, KEY, WORDS, Server, serving
 
@@ -43,6 +45,13 @@ def chat(
 
 def endpoint(server: Server, model: str) -> Endpoint:
     return Endpoint(provider="openai-compatible", model=model, base_url=server.address, key=SecretStr(KEY))
+
+
+class TestMeteredChat(contracts.ChatContract):
+    @pytest.fixture
+    def chat(self, server: Server) -> Chat:
+        server.words = re.findall(r"\S+\s*", contracts.GRADE)
+        return chat(server, "ok")
 
 
 def test_an_object_by_schema_and_its_tokens_are_counted(server: Server) -> None:

@@ -59,11 +59,6 @@ def test_what_nothing_shown_supports_is_flagged_and_counts_against_the_answer() 
     assert faithfulness(made.checks) == 0.5
 
 
-def test_where_no_judge_can_tell_nothing_is_flagged() -> None:
-    check = verified("The bridge was opened early.", None).checks[0]
-    assert check.supported is None and check.note == "not scored" and check.why
-
-
 def test_what_supports_a_sentence_stays_and_the_rest_of_its_marks_goes() -> None:
     made = verified("The bridge was opened in 1890 [1][2][7].", cites=(OPENED, MEN))
     (check,) = made.checks

@@ -32,13 +32,6 @@ def test_an_entry_that_is_no_price_is_refused_by_name(entry: str) -> None:
     assert "in/out" in refused.value.remedy
 
 
-@pytest.mark.parametrize("number", [-0.01, float("nan"), float("inf"), 1e7])
-def test_no_price_is_made_of_a_number_that_is_none(number: float) -> None:
-    for numbers in ((number, 0, 0), (0, number, 0), (0, 0, number)):
-        with pytest.raises(SettingsError, match="is no price"):
-            Price(*numbers)
-
-
 NUMBERS = st.floats(0, 1_000_000)
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters=","), min_size=1).filter(
     lambda name: name == name.strip()
