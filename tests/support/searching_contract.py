@@ -1,12 +1,13 @@
 """What every provider that searches the web keeps to, against a loopback server. Inherit `SearchingContract`.
 
-Give the provider's record, and its server's reply with some results: it is asked, cut off, redirected and lied to.
+Give the provider's record, its server's reply with some results, and the replies that are failures: it is asked, cut
+off, redirected and lied to.
 """
 
 import logging
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from pydantic import SecretStr
@@ -55,6 +56,8 @@ class SearchingContract(WebSearchContract):
 
     provider: WebProvider
     most_words = MAX_QUERY
+    failures: Sequence[tuple[Reply, type[ProviderError], str, str]]
+    """Replies, and what each is told as: the kind, and words of the message and of the remedy."""
 
     def reply(self, *results: tuple[str, str, str]) -> Reply:
         """What its server sends: address, title and text of each result."""
@@ -160,6 +163,16 @@ class SearchingContract(WebSearchContract):
             server.answer = lambda request, ends=ends: Reply(kind="text/html", body=whole(request).body, ends=ends)  # type: ignore[misc]
             found = failure(made(UsageTracker()))
             assert isinstance(found, UnreachableError) and "broke off" in found.message
+
+    def test_every_failure_is_one_of_ours_with_a_remedy(self, made: Made, server: Server) -> None:
+        for reply, kind, said, remedy in self.failures:
+            server.anew(lambda request, reply=reply: reply)  # type: ignore[misc]
+            calls: list[Call] = []
+            found = failure(made(UsageTracker(listener=calls.append)))
+            assert type(found) is kind and said in found.message and remedy in found.remedy, reply
+            assert found.message.endswith(".") and found.remedy.endswith(".")
+            assert [call.error for call in calls] == [found.message]
+            assert len(server.seen) == 1
 
     @pytest.mark.parametrize("status", [301, 302, 307, 308])
     def test_a_redirect_is_not_followed_with_query_or_key(self, made: Made, server: Server, status: int) -> None:
