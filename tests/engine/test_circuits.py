@@ -13,7 +13,7 @@ from crag.engine import Engine
 from crag.runtime.circuits import REST, RUNS
 from crag.testing.fakes import FakeClock, ScriptedEvaluator
 from tests.support.failing_servers import LLM_KEY, TAVILY_KEY, Part, World, world
-from tests.support.small_library import WordEmbedder, fill
+from tests.support.small_library import engine_with_texts
 
 
 @pytest.fixture
@@ -41,8 +41,7 @@ def engine(tmp_path: Path, outside: World, clock: FakeClock) -> Iterator[Engine]
     )
     local = ScriptedEvaluator(score=lambda text: 0.3, id="local")
     keys = Keys(llm=SecretStr(LLM_KEY), tavily=SecretStr(TAVILY_KEY))
-    with Engine(config, keys, embedder=WordEmbedder(), evaluator=local, clock=clock) as made:
-        fill(made)
+    with engine_with_texts(config, keys=keys, evaluator=local, clock=clock) as made:
         yield made
 
 

@@ -1,7 +1,6 @@
 """Engine.ask: first and last event, every failure an event, every run stored and replayed equal."""
 
 import threading
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,8 +19,7 @@ from crag.engine import Engine
 from crag.messages.providers import describe_providers
 from crag.models.runtime import E5
 from crag.providers.registry import choices
-from crag.testing.fakes import ScriptedEvaluator
-from tests.support.small_library import WordEmbedder, fill
+from tests.support.small_library import WordEmbedder, engine_with_texts, fill
 from tests.support.small_pdf import small_pdf
 
 pytestmark = pytest.mark.usefixtures("read_here")
@@ -89,11 +87,7 @@ class HalfWriter:
 
 
 def test_a_run_that_cannot_be_stored_ends_and_says_so(tmp_path: Path) -> None:
-    config = AppConfig.of(data=tmp_path)
-    with closing(
-        Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=0.9), generator=HalfWriter())
-    ) as engine:
-        fill(engine)
+    with engine_with_texts(AppConfig.of(data=tmp_path), lambda text: 0.9, generator=HalfWriter()) as engine:
         events = list(engine.ask(RunRequest(QUESTION, via="app")))
         assert [type(each) for each in events[-2:]] == [ev.Failed, ev.RunFinished]
         assert events[-2].instead == "not stored" and not engine.library().in_flight.known(events[0].run_id)
@@ -107,9 +101,7 @@ def test_stop_is_an_event_and_the_run_is_stored(tmp_path: Path) -> None:
         stop.set()
         return 0.9
 
-    config = AppConfig.of(data=tmp_path)
-    with Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=press)) as engine:
-        fill(engine)
+    with engine_with_texts(AppConfig.of(data=tmp_path), press) as engine:
         seen = list(engine.ask(RunRequest(QUESTION, cancel=stop)))
         trace = Trace.from_events(seen)
         assert trace.cancelled and trace.finished and trace.answer is None
@@ -188,6 +180,5 @@ def test_an_answer_that_does_not_come_is_the_error_that_ended_the_run(engine: En
 
 def test_what_stands_in_for_another_part_is_no_error(tmp_path: Path) -> None:
     config = AppConfig.of(data=tmp_path / "data", web="folder", web_folder=tmp_path / "gone")
-    with Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.0)) as made:
-        fill(made)
+    with engine_with_texts(config, lambda text: 0.0) as made:
         assert made.answer(QUESTION).abstained

@@ -38,7 +38,7 @@ from tests.support.failing_servers import (
     world,
 )
 from tests.support.sizes import ALL, thinned
-from tests.support.small_library import WordEmbedder, fill
+from tests.support.small_library import WordEmbedder, engine_with_texts
 
 QUESTION = "How long did hiring take in 2019?"
 FAILURES: list[Failure] = ["429", "500", "hang", "garbage", "refused", "killed", "bomb"]
@@ -80,8 +80,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     read_page(b"<p>Hiring took the agency ninety days in 2018, on average, its report says.</p>" * 5, ".html", "")
     folder = tmp_path_factory.mktemp("filled")
-    with Engine(AppConfig.of(data=folder), embedder=WordEmbedder()) as engine:
-        fill(engine)
+    engine_with_texts(AppConfig.of(data=folder)).close()
     return folder
 
 
@@ -248,18 +247,6 @@ def test_an_answer_without_end_is_cut_and_the_record_says_so(
 
 
 # Nobody there
-
-
-@pytest.mark.parametrize(
-    ("setting", "parts"),
-    [("llm_base_url", ["grade", "rewrite", "answer"]), ("tavily_base_url", ["search"])],
-    ids=["model", "tavily"],
-)
-def test_a_port_where_nobody_listens(ask: Ask, setting: str, parts: list[str]) -> None:
-    with world() as outside, nobody() as address:
-        trace = sound(ask(outside, **{setting: address}))
-    assert stood_in(trace) == set(parts)
-    told(trace, *parts)
 
 
 def test_pages_where_nobody_listens(ask: Ask) -> None:

@@ -12,9 +12,8 @@ from crag.core.config import AppConfig
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.storage import index_sync
-from crag.testing.fakes import ScriptedEvaluator
 from tests.support.milvus_server import MilvusServer
-from tests.support.small_library import TEXTS, WordEmbedder, fill
+from tests.support.small_library import TEXTS, engine_with_texts
 
 QUESTION = "How long did hiring take in 2019?"
 
@@ -29,8 +28,7 @@ def milvus(tmp_path: Path) -> Iterator[MilvusServer]:
 def engine(tmp_path: Path, milvus: MilvusServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     monkeypatch.setattr(index_sync, "_REST", 0.0)
     config = AppConfig.of(data=tmp_path / "data", index="milvus", milvus_uri=milvus.uri)
-    with Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=lambda text: 0.9)) as made:
-        fill(made)
+    with engine_with_texts(config, lambda text: 0.9) as made:
         yield made
 
 

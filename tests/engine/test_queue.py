@@ -17,7 +17,7 @@ from crag.core.trace import Trace
 from crag.core.types import Grade, Passage
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
-from tests.support.small_library import WordEmbedder, fill, spread
+from tests.support.small_library import WordEmbedder, engine_with_texts, spread
 from tests.support.small_pdf import small_pdf
 
 QUESTION = "How long did hiring take in 2019?"
@@ -52,8 +52,7 @@ def evaluator() -> Held:
 @pytest.fixture
 def engine(tmp_path: Path, evaluator: Held) -> Iterator[Engine]:
     config = AppConfig.of(data=tmp_path, runs_at_once=2, readers=1)
-    with Engine(config, embedder=WordEmbedder(), evaluator=evaluator) as made:
-        fill(made)
+    with engine_with_texts(config, evaluator=evaluator) as made:
         yield made
         evaluator.free.set()
 

@@ -13,9 +13,8 @@ from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES
 from crag.core.trace import Trace
 from crag.core.types import Answer, Grade, Passage, RetrievedChunk, WebPage
-from crag.engine import Engine
-from crag.testing.fakes import FixedWeb, ScriptedEvaluator, chunk_of
-from tests.support.small_library import WordEmbedder, fill
+from crag.testing.fakes import FixedWeb, chunk_of
+from tests.support.small_library import WordEmbedder, engine_with_texts
 
 QUESTION = "How long did hiring take in 2019?"
 Make = Callable[..., Any]
@@ -101,7 +100,7 @@ STEPS = {
 
 def asked(folder: Path, kind: str, part: Any) -> tuple[list[ev.Event], Trace]:
     """The events of a run with that part, and the run as it is stored."""
-    parts: dict[str, Any] = {"evaluator": ScriptedEvaluator(score=lambda text: 0.3)}
+    parts: dict[str, Any] = {}
     how: dict[str, Any] = {}
     if kind == "rewriter":
         parts["web"] = FixedWeb(texts=["Hiring took ninety days."])
@@ -109,8 +108,7 @@ def asked(folder: Path, kind: str, part: Any) -> tuple[list[ev.Event], Trace]:
         how["retriever"] = part
     else:
         parts[kind] = part
-    with Engine(AppConfig.of(data=folder), embedder=WordEmbedder(), **parts) as engine:
-        fill(engine)
+    with engine_with_texts(AppConfig.of(data=folder), lambda text: 0.3, **parts) as engine:
         settings = STRATEGIES["balanced"].settings
         events = list(engine.ask(RunRequest(QUESTION, settings=settings, **how)))
         started = events[0]
@@ -140,10 +138,7 @@ def test_a_defect_of_our_own_ends_the_run_and_is_stored(tmp_path: Path) -> None:
             return fail() if self.broken else super().embed(texts)
 
     embedder = Embedder()
-    with Engine(
-        AppConfig.of(data=tmp_path / "data"), embedder=embedder, evaluator=ScriptedEvaluator(score=lambda text: 0.3)
-    ) as engine:
-        fill(engine)
+    with engine_with_texts(AppConfig.of(data=tmp_path / "data"), lambda text: 0.3, embedder=embedder) as engine:
         embedder.broken = True
         events = list(engine.ask(QUESTION))
         assert isinstance(events[-1], ev.RunFinished) and isinstance(events[-2], ev.Failed)

@@ -19,7 +19,7 @@ from crag.storage.library import Library
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support import library_makers
 from tests.support.library_makers import HashEmbedder
-from tests.support.small_library import WordEmbedder, fill
+from tests.support.small_library import engine_with_texts
 
 EMBEDDER = HashEmbedder()
 
@@ -80,12 +80,8 @@ QUESTION = "How long did hiring take in 2019?"
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    with Engine(
-        AppConfig.of(data=tmp_path / "data"),
-        embedder=WordEmbedder(),
-        evaluator=ScriptedEvaluator(score=lambda text: 0.9, id="local"),
-    ) as made:
-        fill(made)
+    local = ScriptedEvaluator(score=lambda text: 0.9, id="local")
+    with engine_with_texts(AppConfig.of(data=tmp_path / "data"), evaluator=local) as made:
         yield made
 
 

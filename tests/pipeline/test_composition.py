@@ -15,7 +15,7 @@ from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.testing.fakes import FakeClock, ScriptedEvaluator, ScriptedStripGrader
 from tests.support.model_server import Server
-from tests.support.small_library import WordEmbedder, fill, spread
+from tests.support.small_library import WordEmbedder, engine_with_texts, spread
 
 QUESTION = "How long did hiring take in 2019?"
 KEY = "sk-owner-and-nobody-else"
@@ -23,10 +23,7 @@ KEY = "sk-owner-and-nobody-else"
 
 @pytest.fixture
 def ask(tmp_path: Path) -> Iterator[object]:
-    with Engine(
-        AppConfig.of(data=tmp_path), Keys(), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread)
-    ) as made:
-        fill(made)
+    with engine_with_texts(AppConfig.of(data=tmp_path), keys=Keys()) as made:
 
         def asked(keys: Keys | None = None, strategy: str = "balanced", **config: object) -> tuple[Trace, str]:
             chosen = AppConfig.of(**{"data": tmp_path, **config})
@@ -62,9 +59,7 @@ class ReadsStrips(ScriptedEvaluator):
 
 
 def test_strips_are_scored_in_their_text_by_an_evaluator_that_can(tmp_path: Path) -> None:
-    config = AppConfig.of(data=tmp_path)
-    with Engine(config, Keys(), embedder=WordEmbedder(), evaluator=(reads := ReadsStrips())) as made:
-        fill(made)
+    with engine_with_texts(AppConfig.of(data=tmp_path), keys=Keys(), evaluator=(reads := ReadsStrips())) as made:
         assert {
             strip.score for strip in Trace.from_events(made.ask(RunRequest(QUESTION, "paper"))).kept("internal")
         } != {0.77}

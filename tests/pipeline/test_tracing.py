@@ -11,11 +11,9 @@ import pytest
 from pydantic import SecretStr
 
 from crag.core.config import AppConfig, Keys
-from crag.engine import Engine
-from crag.testing.fakes import ScriptedEvaluator
 from tests.support import web_server
 from tests.support.model_server import serving
-from tests.support.small_library import WordEmbedder, fill, spread
+from tests.support.small_library import engine_with_texts
 from tests.support.web_server import Reply, Request
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +24,7 @@ KEY = "sk-never-in-a-trace"
 PROGRAM = """
 import os, sys
 sys.path.insert(0, {here!r})
-from tests.support.small_library import WordEmbedder, fill, spread
+from tests.support.small_library import WordEmbedder, fill, engine_with_texts, spread
 from crag.testing.fakes import ScriptedEvaluator
 from crag.engine import Engine
 engine = Engine(embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread))
@@ -44,10 +42,7 @@ wait_for_all_tracers()
 def asked(folder: Path, address: str, model: str) -> None:
     """One run of an engine whose model is at `address`."""
     config = AppConfig.of(data=folder, llm="openai-compatible", llm_base_url=address, llm_model=model, evaluator="llm")
-    with Engine(
-        config, Keys(llm=SecretStr(KEY)), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread)
-    ) as engine:
-        fill(engine)
+    with engine_with_texts(config, keys=Keys(llm=SecretStr(KEY))) as engine:
         list(engine.ask(QUESTION))
 
 

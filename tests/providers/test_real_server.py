@@ -18,15 +18,13 @@ from crag.core.events import event_to_json
 from crag.core.protocols import RunRequest
 from crag.core.settings import Settings
 from crag.core.types import Action, Call, Passage
-from crag.engine import Engine
 from crag.evaluation.llm import LlmEvaluator
 from crag.providers.chat import CONNECT, SILENCE, ChatModel, MeteredChat
 from crag.providers.discovery import list_models, try_model
 from crag.providers.endpoint import Endpoint
 from crag.runtime.usage import Budget, UsageTracker
-from crag.testing.fakes import ScriptedEvaluator
 from tests.support.real_server import CONTEXT, KEY, MODEL, SLOTS, RealServer
-from tests.support.small_library import TEXTS, WordEmbedder, fill, spread
+from tests.support.small_library import TEXTS, engine_with_texts
 
 pytestmark = pytest.mark.slow
 
@@ -197,10 +195,7 @@ def test_a_whole_run_on_this_server(real_server: RealServer, tmp_path: Path) -> 
         run_seconds=900,  # where the cores have other work
     )
     settings = Settings(k=2, internal_on=tuple(Action), loop_on=(), web_on=(), refine_on=(), min_answer_score=0.0)
-    with Engine(
-        config, Keys(llm=SecretStr(KEY)), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread)
-    ) as engine:
-        fill(engine)
+    with engine_with_texts(config, keys=Keys(llm=SecretStr(KEY))) as engine:
         events = list(engine.ask(RunRequest("Is hiring fast?", settings=settings)))
     *_, answered = [event for event in events if isinstance(event, ev.Answered)]
     assert isinstance(events[-1], ev.RunFinished)

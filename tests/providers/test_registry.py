@@ -19,7 +19,7 @@ from crag.providers.prices import format_prices, price_of, table
 from crag.runtime.provider import Price, Provider
 from crag.testing.fakes import ScriptedEvaluator
 from tests.support.plugging import WEB, plugged
-from tests.support.small_library import WordEmbedder, fill
+from tests.support.small_library import engine_with_texts
 
 GRADER = """
 from crag.runtime.provider import EvaluatorProvider
@@ -138,17 +138,8 @@ def test_another_package_s_evaluator_grades_and_the_local_one_stands_by(
 
 
 def asked(data: Path, config: AppConfig, keys: Keys | None = None, question: str = QUESTION) -> Trace:
-    engine = Engine(
-        config.changed(data=data),
-        keys or Keys(),
-        embedder=WordEmbedder(),
-        evaluator=ScriptedEvaluator(score=lambda text: 0.0),
-    )
-    fill(engine)
-    try:
+    with engine_with_texts(config.changed(data=data), lambda text: 0.0, keys or Keys()) as engine:
         return Trace.from_events(engine.ask(question))
-    finally:
-        engine.close()
 
 
 SHELF = WEB.replace("archive", "shelf")

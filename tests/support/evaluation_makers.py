@@ -10,7 +10,7 @@ from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Strip, WebPage
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
-from tests.support.small_library import WordEmbedder, fill, spread
+from tests.support.small_library import WordEmbedder, engine_with_texts, spread
 
 __all__ = ["FixedAnswer", "filled_engine", "instant_engine", "questions_for", "stored_set"]
 
@@ -35,9 +35,7 @@ def instant_engine(folder: Path) -> Engine:
 
 def filled_engine(folder: Path) -> Engine:
     """The same with one document in its library."""
-    engine = instant_engine(folder)
-    fill(engine)
-    return engine
+    return engine_with_texts(AppConfig.of(data=folder), generator=FixedAnswer())
 
 
 def questions_for(count: int, name: str = "made.csv") -> QuestionSet:

@@ -1,16 +1,15 @@
 """What a small library for an engine is made of: texts, an embedder of words, an evaluator that scores anything."""
 
 import hashlib
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from crag.core.config import AppConfig, Keys
 from crag.core.types import Chunk
 from crag.engine import Engine
-from crag.testing.fakes import chunk_of
+from crag.testing.fakes import ScriptedEvaluator, chunk_of
+from tests.support.library_makers import HashEmbedder
 from tests.support.made import document_of
 
 TEXTS = [
@@ -23,26 +22,25 @@ HIRING, CLAIMS, PROGRAMS, SURVEY = 1, 2, 3, 4
 """The pages of these texts."""
 
 
-class WordEmbedder:
-    """A text is the sum of its words' fixed random vectors: texts that share words are near."""
+class WordEmbedder(HashEmbedder):
+    """With so much room that hardly two words share a place: texts that share words are near."""
 
-    id = "words-test-1"
-    dimension = 48
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        rows = [sum((self._vector(word) for word in re.findall(r"\w+", text.lower())), np.zeros(48)) for text in texts]
-        matrix = np.asarray(rows, np.float32).reshape(len(texts), 48) + 1e-6
-        return np.asarray(matrix / np.linalg.norm(matrix, axis=1, keepdims=True), np.float32)
-
-    @staticmethod
-    def _vector(word: str) -> NDArray[np.float64]:
-        seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:4], "big")
-        return np.random.default_rng(seed).standard_normal(48)
+    def __init__(self) -> None:
+        super().__init__("words-test-1", 256)
 
 
 def spread(text: str) -> float:
     """A score that is anything in 0..1 but always the same for the same text."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:2], "big") / 65535
+
+
+def engine_with_texts(
+    config: AppConfig, score: Callable[[str], float | None] = spread, keys: Keys | None = None, **parts: Any
+) -> Engine:
+    """An engine over the texts above, with these parts, else the embedder of words and an evaluator with `score`."""
+    made = Engine(config, keys, **{"embedder": WordEmbedder(), "evaluator": ScriptedEvaluator(score=score), **parts})
+    fill(made)
+    return made
 
 
 def fill(engine: Engine, texts: Sequence[str] = TEXTS, workspace: str = "default") -> list[Chunk]:

@@ -11,7 +11,7 @@ from crag.core.config import AppConfig
 from crag.core.types import Grade, Passage
 from crag.engine import Engine
 from crag.testing.fakes import ScriptedEvaluator
-from tests.support.small_library import WordEmbedder, fill
+from tests.support.small_library import engine_with_texts
 
 
 def found(text: str) -> set[str]:
@@ -36,6 +36,5 @@ def evaluator() -> SharedWords:
 
 @pytest.fixture
 def engine(tmp_path: Path, evaluator: SharedWords) -> Iterator[Engine]:
-    with Engine(AppConfig.of(data=tmp_path / "data"), embedder=WordEmbedder(), evaluator=evaluator) as engine:
-        fill(engine)
+    with engine_with_texts(AppConfig.of(data=tmp_path / "data"), evaluator=evaluator) as engine:
         yield engine

@@ -40,7 +40,8 @@ from crag.providers.registry import given_keys
 from crag.testing.fakes import FixedWeb, ScriptedEvaluator
 from tests.support.evaluation_makers import filled_engine, instant_engine, questions_for, stored_set
 from tests.support.failing_servers import nobody
-from tests.support.small_library import WordEmbedder, fill, spread
+from tests.support.library_makers import HashEmbedder
+from tests.support.small_library import engine_with_texts, spread
 
 
 @pytest.fixture
@@ -113,8 +114,7 @@ class StopsAt(ScriptedEvaluator):
 
 def test_a_run_that_is_stopped_in_the_middle_is_no_result_and_is_asked_again(tmp_path: Path) -> None:
     cancel = threading.Event()
-    with Engine(AppConfig.of(data=tmp_path), embedder=WordEmbedder(), evaluator=StopsAt("case 2", cancel)) as engine:
-        fill(engine)
+    with engine_with_texts(AppConfig.of(data=tmp_path), evaluator=StopsAt("case 2", cancel)) as engine:
         id = stored_set(engine, 3)
         list(evaluate(engine, id, RunRequest("", "balanced", cancel=cancel)))
         (broken,) = evaluations(engine.library())
@@ -209,14 +209,9 @@ def test_an_empty_library_and_vectors_of_another_model_are_refused(tmp_path: Pat
     engine = filled_engine(tmp_path / "full")
     id = stored_set(engine, 1)
     engine.close()
-
-    class Other(WordEmbedder):
-        id = "words-test-2"
-
-    other = Engine(AppConfig.of(data=tmp_path / "full"), embedder=Other(), evaluator=ScriptedEvaluator(score=spread))
-    with pytest.raises(ModelMismatchError):
+    other = Engine(AppConfig.of(data=tmp_path / "full"), embedder=HashEmbedder())
+    with other, pytest.raises(ModelMismatchError):
         evaluate(other, id, RunRequest("", "balanced"))
-    other.close()
 
 
 class FailsOn:
@@ -238,14 +233,7 @@ class FailsOn:
 
 
 def failing(folder: Path, messages: dict[str, str]) -> Engine:
-    engine = Engine(
-        AppConfig.of(data=folder),
-        embedder=WordEmbedder(),
-        evaluator=ScriptedEvaluator(score=spread),
-        generator=FailsOn(messages),
-    )
-    fill(engine)
-    return engine
+    return engine_with_texts(AppConfig.of(data=folder), generator=FailsOn(messages))
 
 
 def test_failed_runs_are_rows_and_the_others_go_on(tmp_path: Path) -> None:
@@ -285,9 +273,7 @@ def test_too_many_alike_stop_it_and_are_asked_again_later(tmp_path: Path) -> Non
 def test_queries_that_a_person_does_not_approve_stop_nothing(tmp_path: Path) -> None:
     web = FixedWeb(leaves=True)
     config = AppConfig.of(data=tmp_path, ask_before_web=True)
-    evaluator = ScriptedEvaluator(score=lambda text: 0.0)
-    with Engine(config, embedder=WordEmbedder(), evaluator=evaluator, web=web) as engine:
-        fill(engine)
+    with engine_with_texts(config, lambda text: 0.0, web=web) as engine:
         list(evaluate(engine, stored_set(engine, 9), RunRequest("", "balanced", allowed=lambda query: False)))
         (made,) = evaluations(engine.library())
         assert (made.done, web.queries) == (9, [])

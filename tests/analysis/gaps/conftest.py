@@ -7,8 +7,7 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.engine import Engine
-from crag.testing.fakes import ScriptedEvaluator
-from tests.support.small_library import WordEmbedder, fill
+from tests.support.small_library import engine_with_texts
 
 MOON = "Published 2019-05-01.\n\nThe moon circles the earth in about twenty-seven days.\n\nIts light is the sun's."
 
@@ -26,6 +25,5 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
     (web / "moon.md").write_text(f"# The moon: an orbit | Sky\n\n{MOON}\n")
     (web / "tides.md").write_text("# Tides\n\nHow long the tides take hangs on the shape of the coast.\n")
     config = AppConfig.of(data=tmp_path / "data", web="folder", web_folder=web)
-    with Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=score)) as made:
-        fill(made)
+    with engine_with_texts(config, score) as made:
         yield made

@@ -23,9 +23,8 @@ from crag.core.runfacts import DaySpending, RunFacts
 from crag.engine import Engine
 from crag.integrations.scraping import Scraping, metrics_token
 from crag.storage.postgres import Server
-from crag.testing.fakes import ScriptedEvaluator
 from tests.support.made import spent
-from tests.support.small_library import WordEmbedder, fill, spread
+from tests.support.small_library import engine_with_texts
 
 HOSTILE = 'we"ird\n{provider="x"}\\ \u202e' + "x" * 500
 
@@ -72,10 +71,7 @@ def read(made: Metrics) -> dict[tuple[str, ...], float]:
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    with Engine(
-        AppConfig.of(data=tmp_path), embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=spread)
-    ) as made:
-        fill(made)
+    with engine_with_texts(AppConfig.of(data=tmp_path)) as made:
         yield made
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from crag.core.config import AppConfig
 from crag.engine import Engine
-from crag.testing.fakes import ScriptedEvaluator
-from tests.support.small_library import WordEmbedder, fill
+from tests.support.small_library import engine_with_texts
 
 
 def score(text: str) -> float:
@@ -23,8 +22,7 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Engine]]:
 
     def made(scored: Callable[[str], float | None] = score) -> Engine:
         config = AppConfig.of(data=tmp_path / f"data-{len(engines)}")
-        engines.append(Engine(config, embedder=WordEmbedder(), evaluator=ScriptedEvaluator(score=scored)))
-        fill(engines[-1])
+        engines.append(engine_with_texts(config, scored))
         return engines[-1]
 
     yield made
