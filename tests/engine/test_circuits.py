@@ -47,8 +47,8 @@ def engine(tmp_path: Path, outside: World, clock: FakeClock) -> Iterator[Engine]
 
 def asked(engine: Engine, outside: World, number: int) -> tuple[Trace, set[Part]]:
     """A run, and which parts of the world were asked in it."""
-    outside.seen.clear()
-    return engine.trace(f"How long did hiring take in year {number}?"), set(outside.seen)
+    outside.asked.clear()
+    return engine.trace(f"How long did hiring take in year {number}?"), set(outside.asked)
 
 
 def test_what_is_down_is_left_alone_after_some_runs_and_used_again_when_it_answers(

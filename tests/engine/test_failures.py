@@ -200,7 +200,7 @@ def test_the_run_ends_with_an_answer_and_says_what_stood_in(ask: Ask, part: Part
 def calls_and_requests(trace: Trace, outside: World, part: Part, failure: Failure) -> None:
     """Every failed call is on the meter; nothing is asked more than three times, and only what may help again."""
     failed = [call for call in trace.calls if call.error]
-    asked = outside.seen.count(part)
+    asked = outside.asked.count(part)
     begun = part == "answer" and failure == "killed"  # what was shown is not asked for again
     attempts = 3 if failure in RETRIED and not begun else 1
     if part == "fetch":
@@ -282,7 +282,7 @@ def test_stop_ends_a_run_that_hangs_and_the_server_sees_it(ask: Ask, part: Part)
     assert [event.kind for event in run.events[-2:]] == ["cancelled", "run_finished"]
     quote = run.trace.answer  # it stands until a model writes
     assert run.trace.cancelled and not run.trace.failures and (quote.quoted if quote else part != "answer")
-    assert set(outside.seen[outside.seen.index(part) :]) == {part}
+    assert set(outside.asked[outside.asked.index(part) :]) == {part}
     recorded(run)
 
 
@@ -304,7 +304,7 @@ def test_calls_that_are_used_up_in_the_middle(ask: Ask, calls: int, parts: set[s
     with world() as outside:
         trace = sound(ask(outside, run_calls=calls))
     assert stood_in(trace) == parts
-    assert sum(1 for part in outside.seen if part != "fetch") <= calls
+    assert sum(1 for part in outside.asked if part != "fetch") <= calls
     told(trace, *[part for part in SAID if part in parts])
     assert all(f"{calls} outside calls" in failure.cause for failure in trace.failures)
 
@@ -339,7 +339,7 @@ def test_what_timed_out_once_is_not_tried_again() -> None:
 def test_a_model_that_fails_three_grades_is_not_asked_again(ask: Ask) -> None:
     with world({"grade": "garbage"}) as outside:
         trace = sound(ask(outside, parallel_calls=1))
-    assert outside.seen.count("grade") in (3, 4), "a fourth may be under way when the third is read"
+    assert outside.asked.count("grade") in (3, 4), "a fourth may be under way when the third is read"
     first, *_, last = trace.rounds[0].grades.values()
     assert "can't be read" in first.why and (first.failed_before, last.failed_before) == (0, 3)
 
@@ -348,7 +348,7 @@ def test_nor_in_the_next_round(ask: Ask) -> None:
     with world({"grade": "garbage"}) as outside:
         trace = sound(ask(outside, score=0.15))
     assert len(trace.rounds) == 2 and [rewrite.purpose for rewrite in trace.rewrites] == ["library", "web"]
-    assert "grade" not in outside.seen[outside.seen.index("rewrite") :]
+    assert "grade" not in outside.asked[outside.asked.index("rewrite") :]
     assert all(grade.instead_of for each in trace.rounds for grade in each.grades.values())
     told(trace, "grade")
 

@@ -1,8 +1,6 @@
 """Office files, web pages and tables built to do harm: each ends in what can be read or a clear message, in bounds."""
 
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -12,6 +10,7 @@ from crag.ingest.files import check_container
 from crag.ingest.reader import read_document
 from tests.support.reported import kind
 from tests.support.small_office import blank_pptx, body, edited, paragraph, sheet, swollen
+from tests.support.web_server import Reply, Server, serving
 
 CONFIG = AppConfig.of(read_memory_mb=512, read_seconds=10)
 DOCX, PPTX, XLSX = kind("report.docx"), kind("crossing.pptx"), kind("revenue.xlsx")
@@ -25,25 +24,6 @@ LAUGHS = (
 
 def read(data: bytes, name: str) -> str:
     return "\n".join(page.text for page in read_document(data, name, CONFIG).pages)
-
-
-@pytest.fixture(scope="module")
-def asked() -> Iterator[tuple[str, list[str]]]:
-    """A server's address, and the paths that it was asked for."""
-    paths: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            paths.append(self.path)
-            self.send_error(404)
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", paths
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 # ---- containers ----------------------------------------------------------------------------------------------------
@@ -107,8 +87,14 @@ def test_entities_are_never_expanded(data: bytes, name: str) -> None:
         read(data, name)
 
 
-def test_nothing_is_fetched_for_a_file(asked: tuple[str, list[str]]) -> None:
-    url, paths = asked
+@pytest.fixture
+def fetched() -> Iterator[Server]:
+    with serving(lambda request: Reply(status=404)) as server:
+        yield server
+
+
+def test_nothing_is_fetched_for_a_file(fetched: Server) -> None:
+    url = fetched.address
     entities = f'{DECLARED}<!ENTITY x SYSTEM "{url}/x"><!ENTITY y SYSTEM "file:///etc/hostname">]>'
     outer = f'<!DOCTYPE x SYSTEM "{url}/dtd">'
     rels = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -123,7 +109,7 @@ def test_nothing_is_fetched_for_a_file(asked: tuple[str, list[str]]) -> None:
     told = {"word/_rels/document.xml.rels": linked.encode()}
     assert read(edited(DOCX, body(paragraph("Read.")) | told), "a.docx") == "Read."
     assert read(f'{page}<iframe src="{url}/f"></iframe><img src="{url}/i">'.encode(), "a.html") == "Read."
-    assert paths == []
+    assert fetched.seen == []
 
 
 # ---- size and depth ------------------------------------------------------------------------------------------------

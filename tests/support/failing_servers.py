@@ -5,19 +5,16 @@ Which part a request belongs to is told by its path, and for the model by the in
 
 import gzip
 import json
-import os
 import socket
-import struct
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import cache, partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Literal
+from dataclasses import replace
+from functools import cache
+from typing import Literal
 
 from crag.runtime.connection import MAX_REPLY
 from tests.support.model_server import DONE, chunk, completion
-from tests.support.web_server import running
+from tests.support.web_server import Reply, Request, Server, running
 
 Part = Literal["grade", "support", "select", "rewrite", "search", "fetch", "answer"]
 Failure = Literal["429", "500", "hang", "garbage", "words", "refused", "killed", "bomb", "loop", "endless"]
@@ -46,31 +43,84 @@ _REPLIES: dict[Part, str] = {
     "rewrite": "agency hiring, days, 2019",
     "answer": "".join(PIECES),
 }
-_piece = partial(chunk, "m")
-_LOOP = ["Hiring took eighty days [1]. "] * 2000
-_ENDLESS = [f"word{number} " for number in range(100_000)]
 _USELESS = "I would rather talk about something else, since that is all that comes to my mind today. " + SERVER_WORDS
 
 
-class World(ThreadingHTTPServer):
-    """`seen`: the part of every request in order. `hanging`: a request hangs. `left`: its caller has hung up."""
-
-    daemon_threads = True
-    request_queue_size = 64
+class World(Server):
+    """`asked`: the part of every request in order. `pages`: where the pages are that its search finds."""
 
     def __init__(self, fails: Mapping[Part, Failure]) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(self._reply)
         self.fails = dict(fails)
-        self.seen: list[Part] = []
-        self.hanging, self.left = threading.Event(), threading.Event()
+        self.asked: list[Part] = []
         self.pages = self.address
 
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
+    def _reply(self, request: Request) -> Reply:
+        """The good reply, or this part's failure."""
+        part, good = self._good(request)
+        self.asked.append(part)
+        failure = self.fails.get(part)
+        told = f"{SERVER_WORDS} {request.headers.get('Authorization')}"
+        reply = good if failure is None else _failed(failure, part, good, told)
+        return replace(reply, headers={**reply.headers, "Connection": "close"})
 
-    def handle_error(self, *_: Any) -> None:
-        """Callers that hang up are what is tested here."""
+    def _good(self, request: Request) -> tuple[Part, Reply]:
+        if request.method == "GET":
+            text = f"<html><title>Page</title><p>{PAGE.format(request.path[-1])}</p></html>"
+            return "fetch", Reply(body=text.encode())
+        if request.path == "/search":
+            rows = [
+                {"url": f"{self.pages}/page-{place}", "title": f"Page {place}", "content": SNIPPET.format(place)}
+                for place in (1, 2)
+            ]
+            return "search", _as_json({"query": "", "results": rows})
+        body = json.loads(request.body)
+        told = body["messages"][0]["content"]
+        part = next(part for begins, part in _PROMPTS.items() if told.startswith(begins))
+        return part, _streamed(PIECES) if body.get("stream") else _as_json(completion("m", _REPLIES[part]))
+
+
+def _failed(failure: Failure, part: Part, good: Reply, told: str) -> Reply:
+    """`told`: what a careless server repeats in its errors, the key that it was sent."""
+    match failure:
+        case "429" | "500":
+            return replace(_as_json({"error": {"message": told}}), status=int(failure))
+        case "hang":
+            return Reply(ends="hang")
+        case "refused":
+            return Reply(ends="reset")
+        case "killed":
+            half, before = good.body[: len(good.body) // 2], good.pieces[:SHOWN_BEFORE_THE_KILL]
+            return replace(good, body=half, pieces=before, ends="cut")
+        case "bomb":
+            return replace(good, body=_bomb(), pieces=(), headers={"Content-Encoding": "gzip"})
+        case "garbage" if good.pieces:
+            return replace(good, pieces=[f"data: <html>{told}</html>\n\n".encode()])
+        case "garbage" if part == "fetch":
+            return replace(good, body=b"\x00\x01\x02" + told.encode())
+        case "garbage":
+            return Reply(body=f"<html><body>{told}</body></html>".encode())
+        case "words" if part == "search":
+            return _as_json({"results": told})
+        case "words":
+            return _streamed([]) if good.pieces else _as_json(completion("m", _USELESS))
+        case "loop":
+            return _streamed(["Hiring took eighty days [1]. "] * 2000)
+        case "endless":
+            return _streamed([f"word{number} " for number in range(100_000)])
+
+
+def _as_json(values: object) -> Reply:
+    return Reply(kind="application/json", body=json.dumps(values).encode())
+
+
+def _streamed(words: list[str]) -> Reply:
+    return Reply(kind="text/event-stream", pieces=[*(chunk("m", each) for each in words), chunk("m", "", "stop"), DONE])
+
+
+@cache
+def _bomb() -> bytes:
+    return gzip.compress(b" " * (4 * MAX_REPLY))
 
 
 def world(fails: Mapping[Part, Failure] | None = None) -> AbstractContextManager[World]:
@@ -97,118 +147,3 @@ def swallowed() -> Iterator[str]:
             caller.setblocking(False)
             caller.connect_ex(held.getsockname())
         yield f"http://127.0.0.1:{held.getsockname()[1]}"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: World
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        text = f"<html><title>Page</title><p>{PAGE.format(self.path[-1])}</p></html>"
-        self._served("fetch", text.encode(), "text/html")
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path == "/search":
-            return self._served("search", json.dumps(self._results()).encode())
-        told = body["messages"][0]["content"]
-        part = next(part for begins, part in _PROMPTS.items() if told.startswith(begins))
-        if body.get("stream"):
-            return self._served(part, b"", "text/event-stream")
-        return self._served(part, json.dumps(completion("m", _REPLIES[part])).encode())
-
-    def _results(self) -> dict[str, Any]:
-        rows = [
-            {"url": f"{self.server.pages}/page-{place}", "title": f"Page {place}", "content": SNIPPET.format(place)}
-            for place in (1, 2)
-        ]
-        return {"query": "", "results": rows}
-
-    def _served(self, part: Part, good: bytes, kind: str = "application/json") -> None:
-        """The good reply (a stream is made here), or this part's failure."""
-        self.server.seen.append(part)
-        self.close_connection = True
-        streams = kind == "text/event-stream"
-        match self.server.fails.get(part):
-            case "429" | "500" as status:
-                self._sent(json.dumps({"error": {"message": self._told()}}).encode(), kind, int(status))
-            case "hang":
-                self._hung()
-            case "refused":
-                self._reset()
-            case "garbage" if streams:
-                self._streamed([b"data: <html>" + self._told().encode() + b"</html>\n\n"], whole=True)
-            case "garbage" if part == "fetch":
-                self._sent(b"\x00\x01\x02" + self._told().encode(), kind)
-            case "garbage":
-                self._sent(f"<html><body>{self._told()}</body></html>".encode(), "text/html")
-            case "bomb":
-                self._sent(_bomb(), kind, packed=True)
-            case "loop" | "endless" as how if streams:
-                self._streamed(
-                    [*map(_piece, _LOOP if how == "loop" else _ENDLESS), _piece("", "stop"), DONE], whole=True
-                )
-            case "words":
-                self._useless(part, streams)
-            case "killed" if streams:
-                self._streamed([_piece(piece) for piece in PIECES[:SHOWN_BEFORE_THE_KILL]], whole=False)
-            case "killed":
-                self._sent(good, kind, cut=True)
-            case _ if streams:
-                self._streamed([*(_piece(piece) for piece in PIECES), _piece("", "stop"), DONE], whole=True)
-            case _:
-                self._sent(good, kind)
-
-    def _told(self) -> str:
-        """What a careless server repeats in its errors: the key that it was sent."""
-        return f"{SERVER_WORDS} {self.headers.get('Authorization')}"
-
-    def _useless(self, part: Part, streams: bool) -> None:
-        if streams:
-            return self._streamed([_piece("", "stop"), DONE], whole=True)
-        reply = {"results": self._told()} if part == "search" else completion("m", _USELESS)
-        return self._sent(json.dumps(reply).encode(), "application/json")
-
-    def _sent(self, data: bytes, kind: str, status: int = 200, *, cut: bool = False, packed: bool = False) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        if packed:
-            self.send_header("Content-Encoding", "gzip")
-        self.send_header("Connection", "close")
-        self.end_headers()
-        self.wfile.write(data[: len(data) // 2] if cut else data)
-
-    def _streamed(self, parts: list[bytes], *, whole: bool) -> None:
-        """The parts as chunks, each sent by itself; the last chunk, which says that this was all, only if `whole`."""
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Transfer-Encoding", "chunked")
-        self.send_header("Connection", "close")
-        self.end_headers()
-        for part in [*parts, b""] if whole else parts:
-            self.wfile.write(b"%x\r\n%b\r\n" % (len(part), part))
-
-    def _hung(self) -> None:
-        """Never replies; notices when the caller has hung up."""
-        self.server.hanging.set()
-        self.connection.settimeout(60)
-        try:
-            gone = self.connection.recv(1) == b""
-        except ConnectionError:
-            gone = True
-        if gone:
-            self.server.left.set()
-
-    def _reset(self) -> None:
-        """The connection ends with a reset, not one byte having been sent."""
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        os.close(self.connection.detach())
-
-
-@cache
-def _bomb() -> bytes:
-    return gzip.compress(b" " * (4 * MAX_REPLY))

@@ -1,9 +1,13 @@
 """A loopback web server that answers as it is told, and fails as real ones do: late, in pieces, or in the middle."""
 
+import os
+import select
+import socket
+import struct
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal, TypeVar
@@ -25,14 +29,16 @@ class Reply:
     """What goes out, and how it ends.
 
     "cut": killed in the middle. "hang": nothing comes until the server closes. "drip": byte after byte, slowly.
-    "endless": the body again and again. "closed": the connection is closed without a word.
+    "endless": the body again and again. "closed": the connection is closed without a word. "reset": it is reset.
+    `pieces`: sent one by one, as a stream, in place of the body.
     """
 
     status: int = 200
     kind: str = "text/html; charset=utf-8"
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
-    ends: Literal["whole", "cut", "hang", "drip", "endless", "closed"] = "whole"
+    ends: Literal["whole", "cut", "hang", "drip", "endless", "closed", "reset"] = "whole"
+    pieces: Sequence[bytes] = ()
 
 
 Answer = Callable[[Request], Reply]
@@ -40,9 +46,11 @@ AnyServer = TypeVar("AnyServer", bound=ThreadingHTTPServer)
 
 
 class Server(ThreadingHTTPServer):
-    """`seen`: all requests. `dripping`: some of a reply has dripped. `left`: a client went away before its end."""
+    """`seen`: all requests. `hanging`: one hangs. `dripping`: some of a reply has dripped. `left`: a client went away
+    before its end."""
 
     daemon_threads = True
+    request_queue_size = 64
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -55,7 +63,12 @@ class Server(ThreadingHTTPServer):
         self.answer = answer
         self.seen: list[Request] = []
         self.connections = 0
-        self.closing, self.left, self.dripping = threading.Event(), threading.Event(), threading.Event()
+        self.closing, self.left = threading.Event(), threading.Event()
+        self.hanging, self.dripping = threading.Event(), threading.Event()
+
+    def server_close(self) -> None:
+        self.closing.set()
+        super().server_close()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that hangs up is no news."""
@@ -82,13 +95,8 @@ def running(server: AnyServer) -> Iterator[AnyServer]:
         server.server_close()
 
 
-@contextmanager
-def serving(answer: Answer) -> Iterator[Server]:
-    with running(Server(answer)) as server:
-        try:
-            yield server
-        finally:
-            server.closing.set()
+def serving(answer: Answer) -> AbstractContextManager[Server]:
+    return running(Server(answer))
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -117,13 +125,18 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _sent(self, reply: Reply) -> None:
         self.close_connection = reply.ends != "whole"
-        if reply.ends == "hang":
-            self.server.closing.wait(60)
-        if reply.ends in ("hang", "closed"):
-            return
+        match reply.ends:
+            case "hang":
+                return self._hung()
+            case "reset":
+                return self._reset()
+            case "closed":
+                return None
         self.send_response(reply.status)
         for name, value in {"Content-Type": reply.kind, **reply.headers}.items():
             self.send_header(name, value)
+        if reply.pieces:
+            return self._streamed(reply.pieces, whole=reply.ends == "whole")
         if reply.ends in ("whole", "cut"):
             self.send_header("Content-Length", str(len(reply.body) + 500 * (reply.ends == "cut")))
         self.end_headers()
@@ -137,3 +150,24 @@ class _Handler(BaseHTTPRequestHandler):
             dripped += 1
             if dripped == 3:
                 self.server.dripping.set()
+        return None
+
+    def _streamed(self, pieces: Sequence[bytes], *, whole: bool) -> None:
+        """The pieces as chunks; the last chunk, which says that this was all, only if `whole`."""
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for piece in [*pieces, b""] if whole else pieces:
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+
+    def _hung(self) -> None:
+        """Waits until the caller has hung up or the server closes."""
+        self.server.hanging.set()
+        while not self.server.closing.is_set():
+            if select.select([self.connection], [], [], 0.05)[0]:
+                return self.server.left.set()
+        return None
+
+    def _reset(self) -> None:
+        """The connection ends with a reset, not one byte having been sent."""
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        os.close(self.connection.detach())
