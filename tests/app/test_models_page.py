@@ -208,12 +208,6 @@ def test_the_sessions_key_comes_before_the_environments_and_that_before_the_secr
 
 
 def test_a_reranking_server_that_works_is_said_to(models, model_server):
-    class Reranking(model_server.RequestHandlerClass):
-        def _answered(self, model, body):
-            scores = [{"index": place, "relevance_score": 0.5} for place, _ in enumerate(body["documents"])]
-            self._json({"results": scores})
-
-    model_server.RequestHandlerClass = Reranking
     choose(models, evaluator="reranker", rerank_base_url=model_server.address, rerank_model="any")
     press(models, "test-rerank")
     assert "It works" in said(models) and not models.error and "the local evaluator stands by" in said(models)

@@ -20,8 +20,8 @@ DONE = b"data: [DONE]\n\n"
 
 
 class Server(ThreadingHTTPServer):
-    """`seen`: paths and bodies of all requests. `most`: the most requests that were open at once. `go`: what the last
-    word of the model "held" waits for."""
+    """`seen`: paths and bodies of what was posted. `heard`: the keys that came. `most`: the most requests that were
+    open at once. `go`: what the last word of the model "held" waits for."""
 
     daemon_threads = True
 
@@ -29,6 +29,7 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.seconds = seconds
         self.seen: list[tuple[str, dict[str, Any]]] = []
+        self.heard: list[str] = []
         self.open = self.most = self.cut_off = 0
         self.dimension = 64
         self.reply, self.words = GRADE, WORDS
@@ -52,6 +53,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         pass
+
+    def parse_request(self) -> bool:
+        parsed = super().parse_request()
+        self.server.heard.append(self.headers.get("Authorization", "") if parsed else "")
+        return parsed
 
     def do_GET(self) -> None:
         if self.headers.get("Authorization") == "Bearer wrong":
@@ -99,6 +105,9 @@ class _Handler(BaseHTTPRequestHandler):
                 return None
             case "not-json":
                 return self._raw(b"<html>502 Bad Gateway</html>")
+        if self.path.endswith("/rerank"):
+            scores = [{"index": place, "relevance_score": 0.5} for place, _ in enumerate(body["documents"])]
+            return self._json({"results": scores})
         if self.path.endswith("/embeddings"):
             return self._json(_embedded(model, body["input"], self.server.dimension))
         if model == "thinks" and body.get("max_completion_tokens", 0) < 1000:
