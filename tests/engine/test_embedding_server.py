@@ -1,6 +1,5 @@
 """A library whose vectors a server makes: indexed, asked, asked while it is down, and with another model."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -100,10 +99,3 @@ def test_what_is_not_set_is_said_where_a_document_is_added(tmp_path: Path, setti
     [status, *_] = describe_providers(made)
     assert not status.on and said in status.detail
     made.close()
-
-
-def test_what_is_sent_is_the_text_of_the_documents(tmp_path: Path, server: Server) -> None:
-    with engine(tmp_path, server.address) as made:
-        list(made.add("notes.txt", TEXT))
-    sent = json.dumps([body["input"] for _, body in server.seen])
-    assert "98 days" in sent and KEY not in sent
