@@ -196,7 +196,7 @@ def test_a_whole_run_on_this_server(real_server: RealServer, tmp_path: Path) -> 
     )
     settings = Settings(k=2, internal_on=tuple(Action), loop_on=(), web_on=(), refine_on=(), min_answer_score=0.0)
     with engine_with_texts(config, keys=Keys(llm=SecretStr(KEY))) as engine:
-        events = list(engine.ask(RunRequest("Is hiring fast?", settings=settings)))
+        events = list(engine.ask(RunRequest("How long did hiring take in 2019?", settings=settings)))
     *_, answered = [event for event in events if isinstance(event, ev.Answered)]
     assert isinstance(events[-1], ev.RunFinished)
     assert not any(isinstance(event, ev.Failed) and event.fatal for event in events)
