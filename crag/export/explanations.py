@@ -9,7 +9,7 @@ from pydantic import Field
 
 from crag.analysis.stages.funnel import Funnel
 from crag.analysis.stages.miss import Fate, Miss, Stage
-from crag.export.records import Record, shared
+from crag.export.records import Record
 
 
 class FateRecord(Record):
@@ -28,14 +28,8 @@ class FateRecord(Record):
 
     @classmethod
     def of(cls, fate: Fate) -> FateRecord:
-        values = {
-            **shared(fate.chunk, cls),
-            **shared(fate, cls),
-            "chunk": fate.chunk.id,
-            "strips": len(fate.strips),
-            "kept": sum(strip.kept for strip in fate.strips),
-        }
-        return cls(**values)
+        kept = sum(strip.kept for strip in fate.strips)
+        return cls.read(fate.chunk, fate, chunk=fate.chunk.id, strips=len(fate.strips), kept=kept)
 
 
 class MissRecord(Record):
@@ -50,13 +44,8 @@ class MissRecord(Record):
 
     @classmethod
     def of(cls, miss: Miss) -> MissRecord:
-        return cls(
-            stage=miss.stage,
-            document=miss.document.name if miss.document is not None else None,
-            **_change_values(miss),
-            missing=miss.missing,
-            fates=tuple(map(FateRecord.of, miss.fates)),
-        )
+        document = miss.document.name if miss.document is not None else None
+        return cls.read(miss, document=document, **_change_values(miss), fates=tuple(map(FateRecord.of, miss.fates)))
 
 
 def _change_values(miss: Miss) -> dict[str, Any]:

@@ -6,10 +6,10 @@ Sentences stand beside the facts that they are composed from. Scores are relevan
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields, replace
-from typing import Annotated, Any, Literal, Self, TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from crag.core.documents import Chunk, Document
 from crag.core.events import ActionTaken, Event, Failed, Guidance, event_to_json
@@ -17,7 +17,6 @@ from crag.core.model_ids import about
 from crag.core.trace import Approval, Rewrite, Round, Search, StepRecord, Trace
 from crag.core.types import (
     Action,
-    Answer,
     AnswerState,
     Calculation,
     Call,
@@ -50,22 +49,21 @@ from crag.messages.wording import (
 )
 from crag.text.characters import InjectionSpan
 
-T = TypeVar("T")
-
 
 class Record(BaseModel):
-    """Base of the records. A value's field that its record does not name is an error, so that none is forgotten."""
+    """Base of the records that name what they say of a value. A field that nothing is said of is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def read(cls, *values: object, **more: Any) -> Self:
+        """The record with what these values have by the names of its fields, the last first, and `more` before all."""
+        found = {name: getattr(value, name) for value in values for name in cls.model_fields if hasattr(value, name)}
+        return cls(**found | more)
 
     def json_values(self) -> dict[str, Any]:
         """The record in the types of JSON alone."""
         return self.model_dump(mode="json")
-
-
-def shared(value: object, record: type[Record]) -> dict[str, Any]:
-    """The values of those fields of a record that `value` has by the same names."""
-    return {name: getattr(value, name) for name in record.model_fields if hasattr(value, name)}
 
 
 class Extended:
@@ -74,10 +72,14 @@ class Extended:
     __slots__ = ()
     __pydantic_config__ = ConfigDict(extra="forbid", json_schema_serialization_defaults_required=True)
 
+    @classmethod
+    def read(cls, value: Any, **more: Any) -> Self:
+        """The record of a value whose class it extends, with what it adds to it or says otherwise."""
+        return cls(**{each.name: getattr(value, each.name) for each in fields(value)} | more)
 
-def extend(record: type[T], value: Any, **more: Any) -> T:
-    """The record of a value whose class it extends, with what it adds to it or says otherwise."""
-    return record(**{each.name: getattr(value, each.name) for each in fields(value)} | more)
+
+OrNone = BeforeValidator(lambda value: value or None)
+"""Of a text: null where it is empty."""
 
 
 def is_none(value: object) -> bool:
@@ -104,8 +106,10 @@ def describe_grade(grade: Grade | None) -> dict[str, Any]:
     return {"score": grade.score, "reason": grade.reason, "evaluator": grade.evaluator, "cached": grade.cached}
 
 
-class DocumentRecord(BaseModel):
+class DocumentRecord(Record):
     """What a program sees of a document. The place of its file is not among it."""
+
+    model_config = ConfigDict(extra="ignore")
 
     id: str
     object: Literal["document"] = "document"
@@ -117,14 +121,13 @@ class DocumentRecord(BaseModel):
     chunks: int
     added_at: str
     url: str | None
-    published: str | None
+    published: Annotated[str | None, OrNone]
     confidence: float
     warnings: tuple[str, ...]
 
     @classmethod
     def of(cls, document: Document, **more: Any) -> Self:
-        own = {"bytes": document.size, "published": document.published or None}
-        return cls(**asdict(document) | own | more)
+        return cls.read(document, bytes=document.size, **more)
 
 
 class Hit(Record):
@@ -140,17 +143,16 @@ class Hit(Record):
         description="Confidence of text recognition, 0..1; null for a text that was typed."
     )
     title: str
-    url: str | None = Field(description="The document's address, if it comes from the web.")
-    from_web: str | None = Field(description="For a web page in the library: whether somebody verified it.")
+    url: Annotated[str | None, OrNone] = Field(description="The document's address, if it comes from the web.")
+    from_web: Annotated[str | None, OrNone] = Field(
+        description="For a web page in the library: whether somebody verified it."
+    )
     id: str = Field(description="The chunk's id.")
     document_id: str
 
-
-def describe_hit(hit: RetrievedChunk) -> dict[str, Any]:
-    """The fields of `Hit`."""
-    chunk = hit.chunk
-    own = shared(hit, Hit) | shared(chunk, Hit)
-    return {**own, "url": chunk.url or None, "from_web": chunk.from_web or None}
+    @classmethod
+    def of(cls, hit: RetrievedChunk, **more: Any) -> Self:
+        return cls.read(hit, hit.chunk, **more)
 
 
 class HitRecord(Hit):
@@ -159,14 +161,6 @@ class HitRecord(Hit):
     injections: tuple[InjectionSpan, ...] = Field(description="What of the text speaks to a language model.")
     start: int
     end: int
-
-    @classmethod
-    def of(cls, hit: RetrievedChunk) -> HitRecord:
-        return cls(**_hit(hit))
-
-
-def _hit(hit: RetrievedChunk) -> dict[str, Any]:
-    return {**describe_hit(hit), "injections": hit.injections, "start": hit.chunk.start, "end": hit.chunk.end}
 
 
 class ChunkRecord(HitRecord, GradeRecord):
@@ -199,15 +193,13 @@ class RoundRecord(Record):
 
     @classmethod
     def of(cls, made: Round) -> RoundRecord:
-        return cls(
-            query=made.query,
+        return cls.read(
+            made,
             chunks=[
-                RoundChunk(id=hit.chunk.id, similarity=hit.similarity, **describe_grade(made.grades.get(hit.chunk.id)))
-                for hit in made.chunks
+                RoundChunk.read(hit, hit.chunk, **describe_grade(made.grades.get(hit.chunk.id))) for hit in made.chunks
             ],
             joint=GradeRecord(**describe_grade(made.joint)) if made.joint else None,
-            together=extend(SetRecord, made.together, reason=set_sentence(made.together)) if made.together else None,
-            decision=made.decision,
+            together=SetRecord.read(made.together, reason=set_sentence(made.together)) if made.together else None,
             sentence=decision_sentence(made.decision) if made.decision else "",
         )
 
@@ -224,9 +216,9 @@ class StripRecord(Strip, Extended):
     @classmethod
     def of(cls, strip: Strip, found: Chunk | WebPage | None) -> StripRecord:
         if isinstance(found, WebPage):
-            return extend(cls, strip, source=found.title or found.url, url=found.url)
+            return cls.read(strip, source=found.title or found.url, url=found.url)
         where = {"source": found.source, "page": found.page, "place": found.place} if found is not None else {}
-        return extend(cls, strip, **where)
+        return cls.read(strip, **where)
 
 
 class WebPageRecord(GradeRecord):
@@ -250,18 +242,14 @@ class SearchRecord(Record):
     query: str
     provider: str
     results: int
-    found_at: str | None = Field(description="When, where the result was remembered from an earlier run.")
+    found_at: Annotated[str | None, OrNone] = Field(
+        description="When, where the result was remembered from an earlier run."
+    )
     problems: list[str]
 
     @classmethod
     def of(cls, search: Search) -> SearchRecord:
-        return cls(
-            query=search.query,
-            provider=search.provider,
-            results=len(search.pages),
-            found_at=search.found_at or None,
-            problems=[unread_sentence(each) for each in search.problems],
-        )
+        return cls.read(search, results=len(search.pages), problems=[*map(unread_sentence, search.problems)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,7 +260,7 @@ class ShortAnswerRecord(ShortAnswer, Extended):
 
     @classmethod
     def of(cls, short: ShortAnswer) -> ShortAnswerRecord:
-        return extend(cls, short, sentence=short.labelled)
+        return cls.read(short, sentence=short.labelled)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,9 +272,8 @@ class CalculationRecord(Calculation, Extended):
 
     @classmethod
     def of(cls, worked: Calculation) -> CalculationRecord:
-        return extend(
-            cls, worked, cells=tuple(map(ShortAnswerRecord.of, worked.cells)), sentence=calculation_text(worked)
-        )
+        cells = tuple(map(ShortAnswerRecord.of, worked.cells))
+        return cls.read(worked, cells=cells, sentence=calculation_text(worked))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,7 +285,7 @@ class CheckRecord(SentenceCheck, Extended):
 
     @classmethod
     def of(cls, check: SentenceCheck) -> CheckRecord:
-        return extend(cls, check, note=check_sentence(check), objection=objection_sentence(check))
+        return cls.read(check, note=check_sentence(check), objection=objection_sentence(check))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,9 +295,9 @@ class FailureRecord(Failed, Extended):
     instead: str  # type: ignore[assignment] # the sentence in place of its reason
     message: str
 
-
-def _failure(failure: Failed) -> FailureRecord:
-    return extend(FailureRecord, failure, instead=instead_sentence(failure), message=failure_sentence(failure))
+    @classmethod
+    def of_failure(cls, failure: Failed) -> FailureRecord:
+        return cls.read(failure, instead=instead_sentence(failure), message=failure_sentence(failure))
 
 
 class Outcome(Record):
@@ -334,19 +321,15 @@ class Outcome(Record):
         description="Share of the answer's sentences that their sources support; null where none was checked."
     )
 
+    @classmethod
+    def of(cls, trace: Trace, **more: Any) -> Self:
+        said = {"sentence": outcome_sentence(trace), "standing": standing_text(trace)}
+        answer = trace.answer
+        held = {"answered_by": answer.by} if answer else _NO_ANSWER
+        return cls.read(answer, trace, **held | {"asked_as": trace.standalone or None} | said | more)
 
-def describe_outcome(trace: Trace) -> dict[str, Any]:
-    """The fields of `Outcome`."""
-    answer = trace.answer
-    no_answer = {"state": None, "doubts": (), "confidence": None, "unnamed": ()}
-    return {
-        **shared(trace, Outcome),
-        "asked_as": trace.standalone or None,
-        "sentence": outcome_sentence(trace),
-        "standing": standing_text(trace),
-        "answered_by": answer.by if answer else None,
-        **(shared(answer, Outcome) if answer else no_answer),
-    }
+
+_NO_ANSWER = {"answered_by": None, "state": None, "doubts": (), "confidence": None, "unnamed": ()}
 
 
 class AnswerRecord(Record):
@@ -360,19 +343,6 @@ class AnswerRecord(Record):
     differing: tuple[Reported, ...] = Field((), description="What each document gives, where they differ.")
     contradicts: Reported | None = Field(None, description="The cell of a table that gives another amount.")
     citations: tuple[Citation, ...] = ()
-
-
-def _answer(answer: Answer | None) -> dict[str, Any]:
-    """The fields of `AnswerRecord`."""
-    if answer is None:
-        return {}
-    return {
-        **shared(answer, AnswerRecord),
-        "answer": answer.text,
-        "short_answer": ShortAnswerRecord.of(answer.short) if answer.short else None,
-        "calculation": CalculationRecord.of(answer.calculation) if answer.calculation else None,
-        "answered_instead_of": answer.instead_of or None,
-    }
 
 
 class ScopeRecord(Record):
@@ -417,30 +387,36 @@ class RunRecord(AnswerRecord, Outcome):
     timings: Timings
 
     @classmethod
-    def of(cls, trace: Trace) -> RunRecord:
-        last, scope, failure, sources = trace.round, trace.scope, trace.failure, trace.sources
-        values = shared(trace, cls) | describe_outcome(trace) | _answer(trace.answer)
-        values |= dict(
+    def of(cls, trace: Trace, **more: Any) -> Self:
+        last, failure, sources, answer = trace.round, trace.failure, trace.sources, trace.answer
+        if answer:
+            more |= dict(
+                answer=answer.text,
+                short_answer=ShortAnswerRecord.of(answer.short) if answer.short else None,
+                calculation=CalculationRecord.of(answer.calculation) if answer.calculation else None,
+                answered_instead_of=answer.instead_of or None,
+            )
+        return super().of(
+            trace,
             after=(trace.context.after or None) if trace.context else None,
-            asked_of=ScopeRecord(**shared(scope, ScopeRecord)) if scope else None,
-            chunks=[ChunkRecord(**_hit(hit), **describe_grade(last.grades.get(hit.chunk.id))) for hit in last.chunks]
+            asked_of=ScopeRecord.read(trace.scope) if trace.scope else None,
+            chunks=[ChunkRecord.of(hit, **describe_grade(last.grades.get(hit.chunk.id))) for hit in last.chunks]
             if last
             else [],
             joint=GradeRecord(**describe_grade(last.joint)) if last and last.joint else None,
-            rounds=[RoundRecord.of(each) for each in trace.rounds],
-            searches=[SearchRecord.of(each) for each in trace.searches],
+            rounds=[*map(RoundRecord.of, trace.rounds)],
+            searches=[*map(SearchRecord.of, trace.searches)],
             calls=[replace(call, error=about(call.error, call.who) or None) for call in trace.calls],
             strips=[StripRecord.of(each, sources.get(each.source_id)) for each in trace.all_strips],
             web_sources=[
-                WebPageRecord(**shared(page, WebPageRecord), **describe_grade(trace.web_grades.get(page.id)))
-                for page in trace.pages
+                WebPageRecord.read(page, **describe_grade(trace.web_grades.get(page.id))) for page in trace.pages
             ],
             checks=[*map(CheckRecord.of, trace.checks)],
-            failures=[*map(_failure, trace.failures)],
+            failures=[*map(FailureRecord.of_failure, trace.failures)],
             error=f"{failure_sentence(failure)} {failure.remedy}" if failure else None,
-            timings=Timings(seconds=trace.seconds, steps=trace.steps),
+            timings=Timings.read(trace),
+            **more,
         )
-        return cls(**values)
 
 
 class EventRecord(BaseModel):

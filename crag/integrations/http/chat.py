@@ -15,7 +15,7 @@ from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Answer, Citation, Exchange
 from crag.export.markdown import Harmless, closing, extract_answer, opening
-from crag.export.records import Outcome, describe_outcome, is_none
+from crag.export.records import Outcome, is_none
 from crag.generation.conversation.history import exchanges_of
 from crag.generation.places import CHARS_A_TOKEN
 from crag.integrations.http.ask import EVENTS, Run, choose_settings, event_stream, format_sse, question_of
@@ -265,8 +265,8 @@ def crag_record(trace: Trace, body: ChatRequest) -> CragRecord:
     """What the field `crag` says of a run that ended with an answer to a request."""
     answer, decision = trace.answer, trace.decision
     known = {each.number for each in answer.citations} if answer else set()
-    return CragRecord(
-        **describe_outcome(trace),
+    return CragRecord.of(
+        trace,
         score=decision.score if decision else None,
         short_answer=brief_text(answer) or None if answer else None,
         unsupported=[each.sentence for each in trace.checks if fault_of(each, known)],

@@ -17,7 +17,7 @@ from crag.core.strategies import strategy as strategy_of
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Grade, RetrievedChunk, Strip
 from crag.export.explanations import MissRecord
-from crag.export.records import StripRecord, describe_grade, describe_hit, describe_outcome
+from crag.export.records import StripRecord, describe_grade
 from crag.generation.conversation.history import leading_to
 from crag.integrations.calls import in_turn
 from crag.integrations.mcp.library import Names, Tags, Where
@@ -94,8 +94,8 @@ async def ask(
 def _result(trace: Trace) -> AskResult:
     """The outcome of a run, with its sources and sentences about it."""
     answer, last = trace.answer, trace.round
-    return AskResult(
-        **describe_outcome(trace),
+    return AskResult.of(
+        trace,
         answer=answer.text if answer else None,
         short_answer=brief_text(answer) or None if answer else None,
         citations=[_cited(each, trace) for each in answer.citations] if answer else [],
@@ -112,7 +112,7 @@ def _cited(citation: Citation, trace: Trace) -> Cited:
 
 
 def _graded(hit: RetrievedChunk, grade: Grade | None) -> Graded:
-    return Graded(**describe_hit(hit), **describe_grade(grade), uri=document_uri(hit.chunk.document_id, hit.chunk.page))
+    return Graded.read(hit, hit.chunk, **describe_grade(grade), uri=document_uri(hit.chunk.document_id, hit.chunk.page))
 
 
 def _evidence(strip: Strip, trace: Trace) -> Evidence:

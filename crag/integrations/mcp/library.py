@@ -19,7 +19,7 @@ from crag.core.metadata import Fields, fields_of, tags_of
 from crag.core.protocols import SearchQuery
 from crag.core.strategies import strategy
 from crag.core.types import RetrievedChunk
-from crag.export.records import describe_grade, describe_hit
+from crag.export.records import describe_grade
 from crag.ingest.files import ENDINGS
 from crag.integrations.calls import in_turn
 from crag.integrations.mcp.request import (
@@ -90,7 +90,7 @@ def search(
 
 def _passage(hit: RetrievedChunk) -> Passage:
     uri = document_uri(hit.chunk.document_id, hit.chunk.page)
-    return Passage(**describe_hit(hit), untrusted=len(detect_injection(hit.chunk.text)), uri=uri)
+    return Passage.of(hit, untrusted=len(detect_injection(hit.chunk.text)), uri=uri)
 
 
 @in_turn
