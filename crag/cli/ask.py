@@ -22,6 +22,7 @@ from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, Grade, InjectionSpan, SentenceCheck
 from crag.engine import Engine
 from crag.evaluation.trigger import verdict
+from crag.export.html.safe_text import excerpt
 from crag.generation.conversation.history import leading_to
 from crag.messages import answers, wording
 from crag.messages.documents import stale_sentences
@@ -54,14 +55,9 @@ def search(
     for hit in found:
         name = output.paint(f"{plain(hit.chunk.source)}, {plain(hit.chunk.where)}", "bold")
         how = f"  {said}" if (said := wording.recognised_text(hit.chunk.recognised)) else ""
-        line = f"{hit.rank:>2}  {name}  similarity {hit.similarity:.3f}{how}\n    {_shorten(hit.chunk.text, _EXCERPT)}"
+        line = f"{hit.rank:>2}  {name}  similarity {hit.similarity:.3f}{how}\n    {excerpt(plain(hit.chunk.text), _EXCERPT)}"
         output.show(HitRecord.of(hit).json_values(), line)
     return 0
-
-
-def _shorten(text: str, length: int) -> str:
-    text = plain(text)
-    return f"{text[:length]}{'…' if len(text) > length else ''}"
 
 
 def ask(
@@ -187,7 +183,7 @@ def _conclude(trace: Trace, output: Output) -> None:
     for citation in trace.answer.citations:
         how = f" ({said})" if (said := wording.recognised_text(citation.recognised)) else ""
         output.line(f"[{citation.number}] {output.paint(_place(citation), 'bold')}{how}")
-        output.line(f"    “{_shorten(citation.quote, _QUOTE)}”")
+        output.line(f"    “{excerpt(plain(citation.quote), _QUOTE)}”")
     if trace.guidance is not None:
         web = f"{answers.web_text(trace, on=trace.guidance.web)} {trace.guidance.query}"
         for said in filter(None, (answers.nearest_sentence(trace), web)):

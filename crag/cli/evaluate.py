@@ -42,16 +42,7 @@ from crag.providers.prices import table as price_table
 from crag.text.formats import count
 from crag.text.spreadsheets import csv_export, json_export
 
-MAIN = """
-right first_recall first_reciprocal_rank first_holds acted_recall acted_reciprocal_rank acted_holds
-acted_right rewrite_helped evidence_answer evidence_page evidence_source evidence_words answer_holds answer_f1
-faithfulness abstained abstention_right searches calls
-failed_calls seconds remembered input_tokens output_tokens
-""".split()
-"""The measures in the table; every other one is in the exported rows."""
-
 UNKNOWN = "–"
-_FUNNEL = (funnel_sentence, left_out_sentence)
 _COUNTS = frozenset({"evidence_words", "input_tokens", "output_tokens"})
 
 
@@ -60,7 +51,6 @@ class Column:
     """One strategy's evaluation: its rows, what they come to, where answers are lost, and what its calls cost."""
 
     id: str
-    strategy: str
     rows: tuple[ResultRow, ...]
     result: Result
     funnel: Funnel
@@ -69,7 +59,7 @@ class Column:
 
 def table_lines(columns: Sequence[Column]) -> list[str]:
     """Measures by strategies. A mean has its 95 % interval behind it, what is not known is a dash."""
-    lines = [["A question on average (95 % interval)", *(column.strategy for column in columns)]]
+    lines = [["A question on average (95 % interval)", *(column.result.strategy for column in columns)]]
     lines.append(["Questions", *(f"{column.result.questions:,}" for column in columns)])
     lines.append(["Failed", *(f"{column.result.unfinished:,}" for column in columns)])
     if any(column.result.unscored for column in columns):
@@ -81,8 +71,8 @@ def table_lines(columns: Sequence[Column]) -> list[str]:
                 *(_describe_action(each, action) for each in columns),
             ]
         )
-    for name in MAIN:
-        lines.append([TITLES[name], *(_mean(name, column.result.means.get(name)) for column in columns)])
+    for name, title in TITLES.items():
+        lines.append([title, *(_mean(name, column.result.means.get(name)) for column in columns)])
     lines.append(["Cost of all calls", *(cost_text(column.spent) for column in columns)])
     widths = [max(len(line[place]) for line in lines) for place in range(len(columns) + 1)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
@@ -91,7 +81,8 @@ def table_lines(columns: Sequence[Column]) -> list[str]:
 def funnel_lines(columns: Sequence[Column]) -> list[str]:
     """Where each strategy loses answers, in a line each."""
     return [
-        f"{column.strategy}: {' '.join(filter(None, (say(column.funnel) for say in _FUNNEL)))}" for column in columns
+        f"{each.result.strategy}: {funnel_sentence(each.funnel)} {left_out_sentence(each.funnel)}".rstrip()
+        for each in columns
     ]
 
 
@@ -106,11 +97,10 @@ def difference_lines(found: Sequence[Difference]) -> list[str]:
 
 def result_record(column: Column) -> dict[str, Any]:
     """One strategy as a flat record: every measure with its interval and how many questions tell of it."""
-    result = asdict(column.result)
     return {
         "kind": "evaluation",
         "id": column.id,
-        **result,
+        **asdict(column.result),
         "funnel": funnel_values(column.funnel),
         "spent": {**asdict(column.spent), "said": cost_text(column.spent)},
     }
@@ -196,9 +186,7 @@ def evaluate(
             id = _follow(events, output)
             answered, cost = evaluation.rows(library, id), evaluation.spending(library, id, prices)
             funnel = trace_funnel(library, id)
-            done.append(
-                Column(id=id, strategy=name, rows=answered, result=summed_up(answered), funnel=funnel, spent=cost)
-            )
+            done.append(Column(id=id, rows=answered, result=summed_up(answered), funnel=funnel, spent=cost))
         _tell(done, output)
         _export([flat(row) for column in done for row in column.rows], asked, output)
         worse = bool(before) and _is_worse(before, done[0], output)
@@ -277,19 +265,19 @@ def _read_baseline(file: Path, strategies: Sequence[str], questions: Sequence[Qu
 
 def _is_worse(before: Sequence[ResultRow], now: Column, output: Output) -> bool:
     """Show the difference to a baseline and the questions that are no longer right; whether answers got worse."""
-    found = compare_results(before, now.rows, names=("the baseline", now.strategy))
-    worse = found["right"].high is not None and found["right"].high < 0
+    compared = compare_results(before, now.rows, names=("the baseline", now.result.strategy))
+    found = [each for name in TITLES if (each := compared.get(name)) and each.pairs]
+    worse = compared["right"].high is not None and compared["right"].high < 0
     was = {row.question_id: row.right for row in before}
     lost = [row for row in now.rows if row.right is False and was.get(row.question_id) is True]
     won = sum(row.right is True and was.get(row.question_id) is False for row in now.rows)
     verdict = "Worse than the baseline" if worse else "Not worse than the baseline"
     if output.json:
         listed = [{"question_id": row.question_id, "question": row.question, "run": row.run_id} for row in lost]
-        compared = [asdict(found[name]) for name in MAIN if name in found and found[name].pairs]
-        output.record({"kind": "baseline", "worse": worse, "lost": listed, "won": won, "differences": compared})
+        differences = [*map(asdict, found)]
+        output.record({"kind": "baseline", "worse": worse, "lost": listed, "won": won, "differences": differences})
         return worse
-    lines = difference_lines([found[name] for name in MAIN if name in found and found[name].pairs])
-    for line in ("", *lines, "", f"{verdict}: {count(len(lost), 'question')} lost, {won:,} won."):
+    for line in ("", *difference_lines(found), "", f"{verdict}: {count(len(lost), 'question')} lost, {won:,} won."):
         output.line(line)
     for row in lost[:SHOWN_LOST]:
         output.line(f"  {plain(row.question)}")

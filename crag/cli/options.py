@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from typer import Context, Option
 
@@ -62,20 +62,14 @@ def write_results(file: Path, data: bytes) -> None:
 
 if TYPE_CHECKING:
     from crag.admin.audit import AuditedAct
+    from crag.core.documents import Document
     from crag.storage.library import Library
+    from crag.storage.purges import Purged
 
 DEFAULT_WORKSPACE = "default"
 
 
-class _Named(Protocol):
-    @property
-    def id(self) -> str: ...
-
-    @property
-    def name(self) -> str: ...
-
-
-N = TypeVar("N", bound=_Named)
+N = TypeVar("N", "Document", "Purged")
 
 
 @dataclass(frozen=True, slots=True)

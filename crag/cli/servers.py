@@ -76,15 +76,12 @@ def serve(
         raise SettingsError("With tokens, each has its workspace.", "Leave --workspace out.")
     access.check_address(host)
     with providers.opened() as engine:
-        try:
-            from crag.integrations.http.app import app, server
-        except ModuleNotFoundError as error:
-            if error.name not in _EXTRA:
-                raise
+        if not all(map(importlib.util.find_spec, _EXTRA)):
             raise CragError(
                 "The HTTP server needs packages that are not installed.",
                 'Run: pip install "fastapi>=0.120,<1" "uvicorn>=0.34,<1" "python-multipart>=0.0.18,<1"',
-            ) from error
+            )
+        from crag.integrations.http.app import app, server
         from crag.integrations.http.serving import Limits
 
         limits = Limits.of(engine.config, rate=bounds.rate, waiting=bounds.waiting, grace_seconds=bounds.grace)

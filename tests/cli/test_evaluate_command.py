@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from crag.cli.evaluate import MAIN
 from crag.messages.evaluations import TITLES
 from crag.storage.library import Library
 from tests.support.shell import Ran, crag, started
@@ -70,7 +69,7 @@ def test_strategies_stand_side_by_side_with_what_is_known(place: Path, questions
     ran = crag("evaluate", questions, "--library", place, "--strategy", "balanced", "plain-rag", "joint", "--restart")
     assert ran.code == 0, ran.err
     table = table_of(ran)
-    assert {TITLES[name] for name in MAIN} <= set(table)
+    assert {*TITLES.values()} <= set(table)
     assert table["Questions"] == ["2", "2", "2"]
     assert table[TITLES["acted_right"]][1] == "–", "plain RAG decides nothing"
     assert table[TITLES["first_recall"]][0] == "1.00"
