@@ -55,7 +55,8 @@ def search(
     for hit in found:
         name = output.paint(f"{plain(hit.chunk.source)}, {plain(hit.chunk.where)}", "bold")
         how = f"  {said}" if (said := wording.recognised_text(hit.chunk.recognised)) else ""
-        line = f"{hit.rank:>2}  {name}  similarity {hit.similarity:.3f}{how}\n    {excerpt(plain(hit.chunk.text), _EXCERPT)}"
+        said = excerpt(plain(hit.chunk.text), _EXCERPT)
+        line = f"{hit.rank:>2}  {name}  similarity {hit.similarity:.3f}{how}\n    {said}"
         output.show(HitRecord.of(hit).json_values(), line)
     return 0
 

@@ -17,11 +17,12 @@ from crag.core.errors import CragError, NotFoundError
 from crag.core.trace import Trace
 from crag.core.types import Chunk, Citation, Document, Rect, ShortAnswer, Strip, WebPage
 from crag.export.html import elements as h
-from crag.export.html import marks, words
+from crag.export.html import marks
 from crag.export.html.elements import Html
 from crag.export.html.page_pictures import draw_page, find_marked, find_shorts, held_document, is_drawn
 from crag.export.html.passage import Passage, Sweep, View, draw_surroundings, recognised, short_layer, spoken_layer
 from crag.export.html.safe_text import excerpt
+from crag.providers.registry import title
 from crag.storage.library import Library
 from crag.text.guard import detect_injection
 from ui.app import tab
@@ -237,7 +238,7 @@ def _web(trace: Trace, citation: Citation, page: WebPage) -> None:
     draw(
         h.div("cx")[
             h.b[f"Source {citation.number}: ", marks.WEB, f" {page.title}"],
-            h.p("small")[where, f". Found by {words.web(page.provider)} for ", h.span("query")[page.query]],
+            h.p("small")[where, f". Found by {title(page.provider)} for ", h.span("query")[page.query]],
             body,
         ]
     )

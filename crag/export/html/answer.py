@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from crag.core.model_ids import maker, name_in_sentence
 from crag.core.trace import Outcome, Trace
-from crag.core.types import Answer, Chunk, Citation, SentenceCheck
+from crag.core.types import Answer, Chunk, Citation, SentenceCheck, WebPage
 from crag.export.html import elements as h
 from crag.export.html import marks, words
-from crag.export.html.elements import Html
+from crag.export.html.elements import Html, Tag
 from crag.export.html.figures import draw_rows, figures_layer
 from crag.export.html.marks import SavedPages
 from crag.export.html.passage import Layer, annotate, recognised, short_layer
@@ -243,34 +243,28 @@ def sources(
     tables = {each.citation.number for each in find_rows(trace)}
     items = []
     for citation in trace.answer.citations:
-        note = (notes or {}).get(citation.number, "")
-        quote = h.span("quote")[citation.quote]
-        open_ = opened == citation.number
-        items.append(
-            h.li[
-                h.button(
-                    data_pick=f"cite:{citation.number}", class_="open" if open_ else "", aria_expanded=open_ and "true"
-                )[
-                    h.span("n num")[citation.number],
-                    _where(
-                        marks.tag(citation),
-                        words.place(citation) if citation.page else "",
-                        citation.source,
-                        recognised(citation.recognised),
-                    ),
-                    note and (h.span, h.span("notes")[h.span("tag only")[note]]),
-                    # Rows are drawn as a table above.
-                    () if citation.number in tables else (h.span, quote),
-                ],
-                _beneath(trace, citation, held),
-            ]
-        )
+        number, open_ = citation.number, opened == citation.number
+        note = (notes or {}).get(number, "")
+        box = h.button(data_pick=f"cite:{number}", class_="open" if open_ else "", aria_expanded=open_ and "true")
+        # Rows are drawn as a table above.
+        quote = None if number in tables else h.span("quote")[citation.quote]
+        more = note and h.span("notes")[h.span("tag only")[note]], quote
+        items.append(_source(number, citation, box, more, _beneath(trace, citation, held)))
     return h.div("cx")[h.h3["Sources"], h.ol("sources")[items]]
 
 
-def _where(mark: object, page: str, name: str, *more: object) -> Html:
-    """Where a source stands."""
-    return h.fragment(h.span("where")[mark, page and h.span("page")[page], h.span("name")[name], more])
+def _source(
+    number: int, source: Citation | Chunk | WebPage, box: Tag, lines: Iterable[object], beneath: object
+) -> Html:
+    """One source in its box: its number and where it stands, these lines, and beneath the box what else there is."""
+    where: tuple[object, ...]
+    if isinstance(source, WebPage):
+        where = marks.WEB, h.span("name")[source.title or source.url]
+    else:
+        place, name = words.place(source), h.span("name")[source.source]
+        where = marks.tag(source), place and h.span("page")[place], name, recognised(source.recognised)
+    below = [(h.span, line) for line in lines if line]
+    return h.li[box[h.span("n num")[number], h.span("where")[where], below], beneath]
 
 
 def _beneath(trace: Trace, citation: Citation, held: SavedPages | None) -> Html:
@@ -309,13 +303,10 @@ def _handed_over(trace: Trace, held: SavedPages | None = None) -> Html:
     """Each source with its kept words; those of chunks open their page. Nothing of a run that handed nothing over."""
     drawn = []
     for number, (source, said) in enumerate(handed_over(trace), 1):
-        first, quote = h.span("n num")[number], (h.span, h.span("quote whole")[said])
-        if isinstance(source, Chunk):
-            where = _where(marks.tag(source), words.place(source), source.source, recognised(source.recognised))
-            drawn.append(h.li[h.button(data_pick=f"chunk:{source.id}")[first, where, quote]])
-        else:
-            where = _where(marks.WEB, "", source.title or source.url)
+        box, parts = h.button(data_pick=f"chunk:{source.id}"), list[Html]()
+        if not isinstance(source, Chunk):
+            box = h.div("source")
             parts = [part for part in (marks.opener(source.url), marks.keeper(source.id, held)) if part]
-            beneath = parts and h.div("beneath")[h.joined(" ", parts)]
-            drawn.append(h.li[h.div("source")[first, where, quote], beneath])
+        beneath = parts and h.div("beneath")[h.joined(" ", parts)]
+        drawn.append(_source(number, source, box, [h.span("quote whole")[said]], beneath))
     return h.div("cx")[h.h3["Handed over"], h.ol("sources")[drawn]] if drawn else Html()

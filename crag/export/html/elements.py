@@ -24,9 +24,7 @@ class Html(Markup):
     @classmethod
     def escape(cls, value: Any, /) -> Html:
         """Any value as text, safe between tags and inside a quoted attribute; HTML stays as it is."""
-        if hasattr(value, "__html__"):
-            return cls(value.__html__())
-        return str.__new__(cls, escaped(value))
+        return str.__new__(cls, value.__html__() if hasattr(value, "__html__") else escaped(value))
 
 
 _PICTURE = "data:image/"
@@ -99,23 +97,15 @@ def joined(between: object, children: Iterable[object]) -> Html:
 
 
 def _written(children: Iterable[object]) -> str:
-    made: list[str] = []
-    for child in children:
-        if isinstance(child, str):
-            made.append(
-                child
-                if isinstance(child, Html)
-                else Html.escape(child)
-                if hasattr(child, "__html__")
-                else escaped(child)
-            )
-        elif isinstance(child, Tag):
-            made.append(child.__html__())
-        elif isinstance(child, Iterable):
-            made.append(_written(child))
-        elif child is not None and child is not False:
-            made.append(Html.escape(child))
-    return "".join(made)
+    return "".join(_piece(child) for child in children if child is not None and child is not False)
+
+
+def _piece(child: object) -> str:
+    if isinstance(child, Html):
+        return child
+    if isinstance(child, Iterable) and not isinstance(child, str):
+        return _written(child)
+    return Html.escape(child)
 
 
 br, nbsp = Html("<br>"), Html("&nbsp;")

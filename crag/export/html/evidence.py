@@ -28,6 +28,7 @@ from crag.messages.wording import (
     unread_sentence,
     words_text,
 )
+from crag.providers.registry import title
 from crag.text.formats import format_score
 
 __all__ = ["View", "chunks", "web"]
@@ -272,7 +273,7 @@ def web(trace: Trace, view: View) -> Html:
 
 def _kept_back(asked: Approval) -> Html:
     return h.fragment(
-        h.h3["Not searched ", h.span("small")[f"{words.web(asked.provider)}, for"], h.span("query")[asked.query]],
+        h.h3["Not searched ", h.span("small")[f"{title(asked.provider)}, for"], h.span("query")[asked.query]],
         h.p("small")[marks.outcome_text(asked)],
     )
 
@@ -284,7 +285,7 @@ def _search(search: Search, place: int, asked: Approval | None, trace: Trace, vi
         h.h3[
             "From the web ",
             marks.WEB,
-            h.span("small")[f"{words.web(search.provider)}, {words.count(len(search.pages), 'result')} for"],
+            h.span("small")[f"{title(search.provider)}, {words.count(len(search.pages), 'result')} for"],
             h.span("query")[sent],
             _words([strip for page in search.pages for strip in trace.strips.get(page.id, ())], view),
         ],
@@ -301,7 +302,7 @@ def _how(search: Search, asked: Approval | None, trace: Trace) -> str:
     elif search.provider == "folder":
         sent = "Searched on this machine; nothing was sent."
     else:
-        sent = f"Sent to {words.web(search.provider)}."
+        sent = f"Sent to {title(search.provider)}."
     yes = marks.outcome_text(asked) if asked and not search.found_at else ""
     return " ".join(filter(None, (sent, yes, _made(trace))))
 
@@ -330,7 +331,7 @@ def _problems(search: Search, place: int) -> Html:
 
 def _page(page: WebPage, trace: Trace, view: View) -> Html:
     grade, strips = trace.web_grades.get(page.id), trace.strips.get(page.id, ())
-    read = "read in full" if page.fetched else f"{words.web(page.provider)}'s summary only"
+    read = "read in full" if page.fetched else f"{title(page.provider)}'s summary only"
     about = [site(page.url), page.published, read if page.provider != "folder" else "a saved page"]
     shown = draw_surroundings(Passage(text=page.text, strips=strips, spoken=page.injections), view)
     where = marks.WEB, h.span("name")[page.title or page.url]

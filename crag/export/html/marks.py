@@ -16,6 +16,7 @@ from crag.export.html.elements import Html
 from crag.export.html.safe_text import excerpt, link, site
 from crag.messages.documents import stale_sentences
 from crag.messages.wording import web_origin
+from crag.providers.registry import title
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ def approval_card(trace: Trace, *, sending: bool = False) -> Html:
             h.p[h.span("query")[asked.query]],
             h.p("small")[
                 "It would go to ",
-                h.b[words.web(asked.provider)],
+                h.b[title(asked.provider)],
                 ", and pages that it finds may then be opened. Nothing is sent until you approve. If you don't, the "
                 "answer uses only what was found without it.",
             ],

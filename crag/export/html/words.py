@@ -12,7 +12,6 @@ from crag.core.strategies import STRATEGIES, Strategy
 from crag.core.types import Action, Chunk, Citation, Step
 from crag.export.html.safe_text import markdown
 from crag.ingest.files import NAMES
-from crag.providers import registry
 from crag.text.formats import MONTHS
 from crag.text.formats import count as count
 from crag.text.formats import format_duration as format_duration
@@ -32,11 +31,6 @@ STEPS: dict[Step, str] = {
     "answer": "Answer",
     "verify": "Verify",
 }
-
-
-def web(provider: str) -> str:
-    """A web provider in words; an unknown one as it is."""
-    return registry.title(provider)
 
 
 def about(strategy: Strategy, changes: Mapping[str, Any]) -> str:
@@ -73,12 +67,17 @@ def sentence(said: str) -> str:
 
 def moment(iso: str, zone: str = " UTC") -> str:
     """An ISO 8601 time as "21 Nov 2026 17:20 UTC"; the text itself where it is none."""
+    then = _read_moment(iso)
+    return f"{then.day} {MONTHS[then.month - 1]} {then.year} {then:%H:%M}{zone}" if then else iso
+
+
+def _read_moment(iso: str) -> datetime | None:
+    """An ISO 8601 time in UTC, which one without a zone is in; None for another text."""
     try:
         then = datetime.fromisoformat(iso)
     except ValueError:
-        return iso
-    then = (then if then.tzinfo else then.replace(tzinfo=UTC)).astimezone(UTC)
-    return f"{then.day} {MONTHS[then.month - 1]} {then.year} {then:%H:%M}{zone}"
+        return None
+    return (then if then.tzinfo else then.replace(tzinfo=UTC)).astimezone(UTC)
 
 
 def strategy(name: str) -> str:
@@ -115,12 +114,8 @@ def place(found: Chunk | Citation) -> str:
 
 def ago(moment: str) -> str:
     """How long ago an ISO 8601 time was; the text itself where it is none."""
-    try:
-        then = datetime.fromisoformat(moment)
-    except ValueError:
+    if (then := _read_moment(moment)) is None:
         return moment
-    if then.tzinfo is None:
-        then = then.replace(tzinfo=UTC)
     seconds = max(0.0, (datetime.now(UTC) - then).total_seconds())
     if seconds < 60:
         return "just now"
