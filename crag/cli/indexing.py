@@ -68,9 +68,7 @@ def index(
                 started.append(file)
                 yield file.name, partial(load, file, folder)
 
-        for event in engine.add_files(files(), place.target, confidence=confidence, cancel=cancel):
-            if (end := _ended(event, output)) is None:
-                continue
+        for end in _ends(engine.add_files(files(), place.target, confidence=confidence, cancel=cancel), output):
             if end.attached_to:
                 counts[_show(end, end.name, output)] += 1
                 continue
@@ -216,13 +214,11 @@ class _Watcher:
         started = deque(files)
         counts = Counter[str](each.state for each in self.open if each.problem)
         events = self.engine.sync_files([*files, *self.compared.of("unchanged")], self.library, self.cancel)
-        for event in events:
-            if (end := _ended(event, self.output)) is None:
-                continue
+        for end in _ends(events, self.output):
             status = _show(end, self.compared.name(started.popleft()), self.output)
             counts[status] += 1
             if status == "removed":
-                record_command(self.engine, self.library, "delete", "document", event.name)
+                record_command(self.engine, self.library, "delete", "document", end.name)
         return counts
 
 
@@ -235,22 +231,18 @@ def _sleep(seconds: float, cancel: threading.Event) -> None:
 
 def _follow(events: Iterable[ev.IngestEvent], output: Output) -> Counter[str]:
     """Show what becomes of each web page; how many ended in each way."""
-    counts: Counter[str] = Counter()
+    return Counter(_show(end, end.name, output) for end in _ends(events, output))
+
+
+def _ends(events: Iterable[ev.IngestEvent], output: Output) -> Iterator[ev.IngestEnd]:
+    """What comes of each file; any other event is said."""
     for event in events:
-        if (end := _ended(event, output)) is not None:
-            counts[_show(end, end.name, output)] += 1
-    return counts
-
-
-def _ended(event: ev.IngestEvent, output: Output) -> ev.IngestEnd | None:
-    """What came of a file; None of any other event, which is said."""
-    if isinstance(event, ev.EmbeddingFailed):
-        output.note(f"Some documents are found by their words alone: {plain(f'{event.message} {event.remedy}')}")
-        return None
-    if isinstance(event, ev.IngestStep):
-        output.progress(f"{event.name}: {step_text(event)}")
-        return None
-    return event
+        if isinstance(event, ev.EmbeddingFailed):
+            output.note(f"Some documents are found by their words alone: {plain(f'{event.message} {event.remedy}')}")
+        elif isinstance(event, ev.IngestStep):
+            output.progress(f"{event.name}: {step_text(event)}")
+        else:
+            yield event
 
 
 def _conclude(counts: Counter[str], output: Output, nothing: str = "") -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -92,49 +92,43 @@ class Sweep:
     """A text drawn from left to right, the spans of the first layer round those of the next; each is looked at once.
 
     What lies only partly in a span of an outer layer is drawn in pieces. Of two spans of a layer that overlap the
-    second begins where the first ends. Behind `MOST_MARKS` marks the text stands without any, and `rest` counts them.
+    second begins where the first ends. Of all layers in order, the first `MOST_MARKS` spans are drawn, and `rest`
+    counts the others.
     """
 
     def __init__(self, text: str, *layers: Layer) -> None:
-        self._text = text
-        self._layers = [(sorted(spans, key=itemgetter(0, 1)), drawn) for spans, drawn in layers]
+        self._text, self._left = text, 0
+        self._layers = []
+        room = MOST_MARKS
+        for spans, drawn in layers:
+            self._layers.append((sorted(spans, key=itemgetter(0, 1))[:room], drawn))
+            self._left += max(0, len(spans) - room)
+            room = max(0, room - len(spans))
         self._next = [0] * len(layers)
         """The place of the first span of each layer that is not over yet."""
-        self._marks = self._started = self._seen = 0
 
-    def draw(self, start: int, end: int) -> Html:
+    def draw(self, start: int, end: int, depth: int = 0) -> Html:
         """The characters [start, end), which begin where those of the last call end or behind that."""
-        for spans, _ in self._layers:
-            self._seen += bisect_left(spans, end, key=itemgetter(0)) - bisect_left(spans, start, key=itemgetter(0))
-        return self._draw(start, end, 0)
-
-    def rest(self) -> Html:
-        """That marks were left out, and how many; nothing where all are drawn."""
-        if self._marks < MOST_MARKS or self._seen <= self._started:
-            return Html()
-        left = words.count(self._seen - self._started, "mark")
-        return h.p("small")[f"There are too many marks to show: {left} left out."]
-
-    def _draw(self, start: int, end: int, depth: int) -> Html:
-        if depth == len(self._layers) or self._marks >= MOST_MARKS:
+        if depth == len(self._layers):
             return h.fragment(self._text[start:end])
         (spans, drawn), parts, at = self._layers[depth], list[object](), start
         while self._next[depth] < len(spans):
             first, stop, value = spans[self._next[depth]]
             begin, last = max(first, at), min(stop, end)
             if begin < last:
-                parts.append(self._draw(at, begin, depth + 1))
-                if self._marks >= MOST_MARKS:
-                    at = begin
-                    break
-                self._marks += 1
-                self._started += first == begin
-                parts.append(drawn(value, self._draw(begin, last, depth + 1), begin, last))
+                parts.append(self.draw(at, begin, depth + 1))
+                parts.append(drawn(value, self.draw(begin, last, depth + 1), begin, last))
                 at = last
             if stop > end:  # it goes on behind this piece, or begins there
                 break
             self._next[depth] += 1
-        return h.fragment(parts, self._draw(at, end, depth + 1))
+        return h.fragment(parts, self.draw(at, end, depth + 1))
+
+    def rest(self) -> Html:
+        """That marks were left out, and how many; nothing where all are drawn."""
+        if not self._left:
+            return Html()
+        return h.p("small")[f"There are too many marks to show: {words.count(self._left, 'mark')} left out."]
 
 
 def annotate(text: str, *layers: Layer) -> Html:
