@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import BufferedReader
+from itertools import groupby
 from typing import Annotated, Any, Literal, cast
 
 from typer import Argument, Option
@@ -247,28 +248,19 @@ def grade(run: Run, providers: Providers, output: Output) -> int:
     return 0
 
 
-def _grade(engine: Engine, batch: Sequence[_Line], chosen: Settings) -> list[dict[str, Any]]:
-    """The batch's records in order. Lines of one question are graded together."""
-    results: dict[int, dict[str, Any]] = {}
-    groups: dict[str, list[_Line]] = {}
-    for line in batch:
-        if line.error:
-            results[line.number] = {**line.values, "line": line.number, "error": line.error}
-        else:
-            groups.setdefault(line.values["question"], []).append(line)
-    for question, lines in groups.items():
-        texts = [_cut(line.values["text"], chosen) for line in lines]
+def _grade(engine: Engine, batch: Sequence[_Line], chosen: Settings) -> Iterator[dict[str, Any]]:
+    """The batch's records in order. Neighbours with one question are graded together."""
+    for question, group in groupby(batch, lambda line: None if line.error else line.values["question"]):
+        lines = list(group)
+        if question is None:
+            yield from ({**line.values, "line": line.number, "error": line.error} for line in lines)
+            continue
+        texts = [line.values["text"][: chosen.grade_chars or None] for line in lines]
         try:
             grades: list[Grade | str] = list(engine.grade(question, texts))
         except CragError as error:
             grades = [str(error)] * len(lines)
-        for line, grade in zip(lines, grades, strict=True):
-            results[line.number] = _record(line, grade, chosen)
-    return [results[line.number] for line in batch]
-
-
-def _cut(text: str, chosen: Settings) -> str:
-    return text[: chosen.grade_chars] if chosen.grade_chars else text
+        yield from (_record(line, grade, chosen) for line, grade in zip(lines, grades, strict=True))
 
 
 def _record(line: _Line, grade: Grade | str, chosen: Settings) -> dict[str, Any]:

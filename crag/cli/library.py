@@ -33,11 +33,8 @@ def documents(
                 said = f"{plain(gone.name)}  {gone.id[:12]}  purged {gone.at[:16]}: {plain(gone.why)}"
                 output.show(asdict(gone), said)
             return 0
-        found, tracks, why = (
-            library.documents.all(),
-            library.documents.tracks(),
-            stale_sentences(engine.stale(place.target)),
-        )
+        found, tracks = library.documents.all(), library.documents.tracks()
+        why = stale_sentences(engine.stale(place.target))
         citing = library.facts.citing(found)
     if stale:
         found = [document for document in found if document.id in why]
