@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 
 _LOCAL = re.compile(r"local-\d+")
@@ -78,6 +77,6 @@ def _in_words(id: str, at: str) -> str:
     return at.join(filter(None, (found.model, found.place)))
 
 
-def about(cause: str | None, who: str, name: Callable[[str], str] = str) -> str:
+def about(cause: str | None, who: str) -> str:
     """What failed, with the model that it is said of; empty of nothing."""
-    return f"{name(who)} {cause}" if who and cause else cause or ""
+    return f"{name_in_sentence(who)} {cause}" if who and cause else cause or ""

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 from urllib.parse import quote
 
-from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, Strip, WebPage
 from crag.export.html.safe_text import link
@@ -254,7 +253,7 @@ def doubt_sentences(trace: Trace) -> list[str]:
     answer = trace.answer
     if answer is None:
         return []
-    said = [failure_sentence(each, name_in_sentence) for each in trace.failures if each.instead == "quotes"]
+    said = [failure_sentence(each) for each in trace.failures if each.instead == "quotes"]
     state = f"{state_text(trace)}." if answer.state == "check" else ""
     said += filter(None, (nearest_sentence(trace), state))
     known = {each.number for each in answer.citations}

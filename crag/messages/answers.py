@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
 from crag.core.model_ids import about, name_in_sentence
@@ -12,8 +12,6 @@ from crag.core.trace import Outcome, Trace
 from crag.core.types import Answer, Calculation, Citation, Doubt, FigureCheck, Judgement, SentenceCheck
 from crag.messages.wording import failure_sentence, recognised_text, web_origin
 from crag.text.formats import count, join_names
-
-Name = Callable[[str], str]
 
 Fault = Literal["", "nothing shown", "invented citation", "not checked", "unsupported"]
 """What is wrong with a sentence of an answer: nothing that it could rest on supports it; it cites what is no source;
@@ -131,14 +129,14 @@ def fault_of(check: SentenceCheck, known: Collection[int]) -> Fault:
     return "not checked" if check.supported is None else "unsupported"
 
 
-def check_sentence(check: SentenceCheck, name: Name = str) -> str:
+def check_sentence(check: SentenceCheck) -> str:
     """How it was found whether a sentence is supported: a part of a sentence, without its full stop."""
     if check.note == "invented":
         return f"{', '.join(f'[{number}]' for number in check.invented)} stands for no cited text"
     if check.note == "not scored":
-        return f"not scored: {about(check.why, check.who, name)}"
+        return f"not scored: {about(check.why, check.who)}"
     said = {"scored": "", "nothing shown": NOTHING_SHOWN, "figures": _figures(check)}.get(check.note, check.note)
-    judged = _format_judgements(check.judgements, name) if check.note != "quoted" else ""
+    judged = _format_judgements(check.judgements) if check.note != "quoted" else ""
     return "; ".join(filter(None, (marks_text(check), said, judged)))
 
 
@@ -163,9 +161,9 @@ def footnote_notes(citation: Citation) -> list[str]:
     return [*notes, *filter(None, [recognised_text(citation.recognised)])]
 
 
-def objection_sentence(check: SentenceCheck, name: Name = str) -> str:
+def objection_sentence(check: SentenceCheck) -> str:
     """Which judges see it otherwise than it was decided; empty where none does."""
-    objecting = [_format_judge(each, name) for each in check.objecting]
+    objecting = [_format_judge(each) for each in check.objecting]
     if not objecting:
         return ""
     says = "says that it is" if len(objecting) == 1 else "say that it is"
@@ -177,25 +175,25 @@ def _figures(check: SentenceCheck) -> str:
     return f"{join_names(missing)} {'stands' if len(missing) == 1 else 'stand'} in nothing that it cites"
 
 
-def _format_judgements(judgements: Sequence[Judgement], name: Name) -> str:
+def _format_judgements(judgements: Sequence[Judgement]) -> str:
     """Who is for it, who is against it, and who could not tell since it failed; the share of words that are there."""
     sides = {True: "supported, say", False: "not supported, say"}
     parts = [
-        f"{said} {join_names([_format_judge(each, name) for each in judgements if each.supported is side])}"
+        f"{said} {join_names([_format_judge(each) for each in judgements if each.supported is side])}"
         for side, said in sides.items()
         if any(each.supported is side for each in judgements)
     ]
     parts += [
-        f"{join_names([_JUDGES[each.judge]])} could not tell: {about(each.why, each.who, name)}"
+        f"{join_names([_JUDGES[each.judge]])} could not tell: {about(each.why, each.who)}"
         for each in judgements
         if each.why
     ]
     return "; ".join(parts)
 
 
-def _format_judge(judgement: Judgement, name: Name) -> str:
+def _format_judge(judgement: Judgement) -> str:
     """A judge with its score, as "the local evaluator (0.83)"."""
-    who = name(judgement.by) if judgement.judge == "model" and judgement.by else _JUDGES[judgement.judge]
+    who = name_in_sentence(judgement.by) if judgement.judge == "model" and judgement.by else _JUDGES[judgement.judge]
     return who if judgement.score is None else f"{who} ({judgement.score:.2f})"
 
 
@@ -309,7 +307,7 @@ def ending_sentence(trace: Trace) -> str:
     if trace.cancelled:
         return "Stopped. What was found until then is kept."
     if trace.failure:
-        return f"{failure_sentence(trace.failure, name_in_sentence)} {trace.failure.remedy}".strip()
+        return f"{failure_sentence(trace.failure)} {trace.failure.remedy}".strip()
     return handed_sentence(trace) or "The run ended without an answer."
 
 

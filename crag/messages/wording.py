@@ -1,15 +1,12 @@
-"""Facts as sentences: decisions, failures, grades, checks, and what a run came to. For screen, shell and export alike.
-
-What is said of a model names it by its id, or as `name` makes of that.
-"""
+"""Facts as sentences, for screen, shell and export alike: decisions, failures, grades, what a run came to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from crag.core.documents import LOW_RECOGNITION
 from crag.core.events import Failed, FallbackAction, PortionRead, QuestionRewritten, ScopeResolved
-from crag.core.model_ids import about
+from crag.core.model_ids import about, name_in_sentence
 from crag.core.settings import Settings, StoredSettings, meta
 from crag.core.trace import Trace
 from crag.core.types import (
@@ -28,8 +25,6 @@ from crag.core.types import (
 from crag.text.characters import InjectionSpan
 from crag.text.formats import count, format_score, join_names
 from crag.text.words import count_words
-
-Name = Callable[[str], str]
 
 _INSTEAD: dict[FallbackAction, str] = {
     "": "",
@@ -117,11 +112,11 @@ def context_text(context: QuestionRewritten) -> tuple[str, str]:
     return ("Read", "; ".join([*read, *left])) if read or left else ("Asked as", context.standalone)
 
 
-def worded_by(context: QuestionRewritten, name: Name = str) -> str:
+def worded_by(context: QuestionRewritten) -> str:
     """Who worded what is asked in place of a follow-up; nothing where nobody did."""
     if context.follows or context.by == "reading":
         return ""
-    return "In your words." if context.by == "person" else f"By {name(context.by)}."
+    return "In your words." if context.by == "person" else f"By {name_in_sentence(context.by)}."
 
 
 def web_origin(from_web: FromWeb) -> str:
@@ -135,14 +130,14 @@ def words_text(kept: Iterable[Strip], most: int = 0) -> str:
     return f"{found:,} of {count(most, 'word')}" if most else count(found, "word")
 
 
-def instead_sentence(failed: Failed, name: Name = str) -> str:
+def instead_sentence(failed: Failed) -> str:
     """What was done instead, and by whom."""
-    return _INSTEAD[failed.instead].format(by=name(failed.by))
+    return _INSTEAD[failed.instead].format(by=name_in_sentence(failed.by))
 
 
-def failure_sentence(failed: Failed, name: Name = str) -> str:
+def failure_sentence(failed: Failed) -> str:
     """What failed, and what was done instead."""
-    return f"{about(failed.cause, failed.who, name)} {instead_sentence(failed, name)}".strip()
+    return f"{about(failed.cause, failed.who)} {instead_sentence(failed)}".strip()
 
 
 def embedded_sentence(trace: Trace) -> str:
@@ -152,9 +147,9 @@ def embedded_sentence(trace: Trace) -> str:
     return f"Searched by words: {int(trace.embedded * 100)} % of the passages have meaning vectors so far."
 
 
-def why_sentence(grade: Grade, name: Name = str, it: str = "It") -> str:
+def why_sentence(grade: Grade, it: str = "It") -> str:
     """How the evaluator failed in whose place a grade was made; `it` is that evaluator. Nothing where none failed."""
-    last = about(grade.why or grade.error, grade.who, name)
+    last = about(grade.why or grade.error, grade.who)
     if not grade.failed_before:
         return last
     return f"{it} failed {grade.failed_before} times and is not asked again in this run. The last time: {last}"

@@ -8,20 +8,20 @@ from contextlib import contextmanager
 import streamlit as st
 
 from crag.core.errors import CragError
-from crag.core.model_ids import about, name_in_sentence
+from crag.core.model_ids import about
 from crag.export.html.safe_text import markdown
 from crag.runtime.jobs import explain_os_error
 
 
 def show(error: CragError) -> None:
     """The message in bold, then what to do."""
-    st.error(f"**{markdown(about(error.cause, error.who, name_in_sentence))}**  \n{markdown(error.remedy)}", icon=None)
+    st.error(f"**{markdown(about(error.cause, error.who))}**  \n{markdown(error.remedy)}", icon=None)
 
 
 def announce(error: CragError) -> None:
     """The same above the page until it is closed: what a callback draws takes the place of the page's first element."""
     st.toast(
-        f"**{markdown(about(error.cause, error.who, name_in_sentence))}**  \n{markdown(error.remedy)}",
+        f"**{markdown(about(error.cause, error.who))}**  \n{markdown(error.remedy)}",
         duration="infinite",
     )
 

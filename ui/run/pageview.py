@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from crag.core.errors import CragError, NotFoundError
 from crag.core.trace import Trace
-from crag.core.types import Chunk, Citation, Document, Rect, ShortAnswer, Strip, WebPage
+from crag.core.types import Chunk, Citation, Document, Rect, Strip, WebPage
 from crag.export.html import elements as h
 from crag.export.html import marks
 from crag.export.html.elements import Html
@@ -180,11 +180,6 @@ def _chunk(session: Session, trace: Trace, chunk: Chunk, citation: Citation | No
         draw(h.div("cx small")[[h.p[sweep.draw(each.start, each.end)] for each in heard], sweep.rest()])
 
 
-def _short(trace: Trace, citation: Citation | None) -> ShortAnswer | None:
-    """The first of them."""
-    return next(iter(find_shorts(trace, citation)), None)
-
-
 def _text(
     session: Session,
     trace: Trace,
@@ -215,7 +210,7 @@ def _text(
         bar.button("Next part ›", key="page-on", disabled=on, on_click=_turn, args=(shown + 1,))
     strips = trace.strips.get(chunk.id, ())
     span = cited_span(chunk, citation, strips) if citation else (chunk.start, chunk.end)
-    short = _short(trace, citation)
+    short = next(iter(find_shorts(trace, citation)), None)
     here_too = shown == chunk.page
     answer_span = (chunk.start + short.start, chunk.start + short.end) if short and here_too else None
     if chunk.from_web:
@@ -230,7 +225,7 @@ def _turn(leaf: int) -> None:
 
 def _web(trace: Trace, citation: Citation, page: WebPage) -> None:
     where = marks.opener(page.url) or page.url
-    short = _short(trace, citation)
+    short = next(iter(find_shorts(trace, citation)), None)
     answer_span = (short.start, short.end) if short else None
     strips = trace.strips.get(page.id, ())
     text = Passage(text=page.text, strips=strips, cited=citation.strip_id, short=answer_span, spoken=page.injections)

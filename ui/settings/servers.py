@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from crag.core.errors import CragError
-from crag.core.model_ids import about, name_in_sentence
+from crag.core.model_ids import about
 from crag.core.types import Step
 from crag.evaluation.reranker import RERANKER
 from crag.export.html import elements as h
@@ -152,7 +152,7 @@ def _model(session: Session) -> None:
         controls.text(session, "llm_model")
         if listed is not None:
             # As HTML: Markdown would make a link of the address.
-            said = f"{about(listed.cause, listed.who, name_in_sentence)} {listed.remedy}"
+            said = f"{about(listed.cause, listed.who)} {listed.remedy}"
             draw(h.div("cx")[h.span("small")[said]])
         again = "Ask again" if listed is not None else "List the server's models"
         st.button(again, key="models-list", type="tertiary", on_click=_ask_for_list)

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from crag.core.model_ids import maker, name_in_sentence
+from crag.core.model_ids import maker
 from crag.core.trace import Outcome, Trace
 from crag.core.types import Answer, Chunk, Citation, SentenceCheck, WebPage
 from crag.export.html import elements as h
@@ -151,7 +151,7 @@ def _marked(
     sentences = list(locate_checks(whole, checks))
 
     def sentence(check: SentenceCheck, inside: Html, *place: int) -> object:
-        fault, why = fault_of(check, known), words.sentence(check_sentence(check, name_in_sentence)) or None
+        fault, why = fault_of(check, known), words.sentence(check_sentence(check)) or None
         if not fault:
             differs = check.supported and (check.objecting or marks_text(check))
             return h.span("disputed", title=why)[inside] if differs else inside
@@ -223,7 +223,7 @@ def _label(whole: Answer, trace: Trace) -> Html:
 
 def _disputed(trace: Trace) -> Html:
     """Folded: the sentences of which not all judges say the same, with who objects."""
-    objections = [(check, objection_sentence(check, name_in_sentence)) for check in trace.checks]
+    objections = [(check, objection_sentence(check)) for check in trace.checks]
     disputed = [h.li[f"“{check.sentence}” ", h.b[words.sentence(said)]] for check, said in objections if said]
     if not disputed:
         return Html()
@@ -285,7 +285,7 @@ def _asked_as(trace: Trace) -> Html:
     if trace.context is None or not trace.standalone:
         return Html()
     label, said = context_text(trace.context)
-    by = worded_by(trace.context, name_in_sentence)
+    by = worded_by(trace.context)
     return h.div[h.div[h.span("tag")[label], " ", h.span("as")[said]], by and h.div("small")[by]]
 
 

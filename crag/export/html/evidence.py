@@ -247,7 +247,7 @@ def _facts(grade: Grade | None, strips: Sequence[Strip], view: View) -> Html:
 def _grade_notes(grade: Grade) -> list[str]:
     """What the evaluator said of a text, and who that was."""
     if grade.score is None:
-        why = about(grade.error, grade.who, name_in_sentence) or "no reason is known"
+        why = about(grade.error, grade.who) or "no reason is known"
         failed = words.sentence(f"The grade failed: {why}")
         return [f"{failed} It counts as unknown."]
     how = "remembered" if grade.cached else words.format_duration(grade.seconds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crag.core.model_ids import about, name_in_sentence
+from crag.core.model_ids import about
 from crag.core.trace import Trace
 from crag.core.types import Step
 from crag.export.html import elements as h
@@ -52,5 +52,5 @@ def _row(name: str, sums: Spent, errors: str) -> Html:
 
 def _errors(trace: Trace, step: Step) -> str:
     """What was wrong with the failed calls of a step, each reason once."""
-    said = [about(call.error, call.who, name_in_sentence) for call in trace.calls if call.step == step and call.error]
+    said = [about(call.error, call.who) for call in trace.calls if call.step == step and call.error]
     return " ".join(dict.fromkeys(said))

@@ -115,7 +115,7 @@ def _card(kind: str, icon: str, inner: Html) -> Html:
 def _failure(trace: Trace) -> Html:
     failure = trace.failure
     assert failure is not None
-    said = h.span("says")[h.b[failure_sentence(failure, name_in_sentence)]]
+    said = h.span("says")[h.b[failure_sentence(failure)]]
     return h.div[said, h.p("small")[failure.remedy]]
 
 
@@ -167,7 +167,7 @@ def step_failures(trace: Trace, step: Step) -> list[Failed]:
 
 def fallback_reason(grade: Grade) -> str:
     """How the evaluator failed in whose place this grade was made; "" where none failed."""
-    return words.ended(why_sentence(grade, name_in_sentence, name_in_sentence(grade.instead_of)))
+    return words.ended(why_sentence(grade, name_in_sentence(grade.instead_of)))
 
 
 def fallback_block(trace: Trace) -> Html:
@@ -180,9 +180,9 @@ def fallback_block(trace: Trace) -> Html:
     causes: dict[str, dict[Html, None]] = {}
     for step, failure in failures:
         stood_in = step == "evaluate" and local and failure.instead
-        instead = _count(len(local), len(graded)) if stood_in else instead_sentence(failure, name_in_sentence)
+        instead = _count(len(local), len(graded)) if stood_in else instead_sentence(failure)
         line = h.li[h.span("quiet")[f"{words.STEPS[step]}:"], " ", instead]
-        causes.setdefault(about(failure.cause, failure.who, name_in_sentence), {})[line] = None
+        causes.setdefault(about(failure.cause, failure.who), {})[line] = None
     listed = [(h.p[cause], h.ul[lines]) for cause, lines in causes.items()]
     advice = " ".join(dict.fromkeys(failure.remedy for _, failure in failures))
     return h.div("faults", role="note")[h.p[h.b["Failed, and worked around"]], listed, h.p("small")[advice]]

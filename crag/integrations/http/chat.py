@@ -11,7 +11,6 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from crag.core import events as ev
-from crag.core.model_ids import name_in_sentence
 from crag.core.trace import Trace
 from crag.core.types import Answer, Citation, Exchange
 from crag.export.markdown import Harmless, closing, extract_answer, opening
@@ -290,7 +289,7 @@ def finish_of(trace: Trace, ending: Ending) -> FinishReason:
 
 
 def _warnings(trace: Trace) -> list[str]:
-    said = [f"{failure_sentence(each, name_in_sentence)} {each.remedy}" for each in trace.failures if not each.fatal]
+    said = [f"{failure_sentence(each)} {each.remedy}" for each in trace.failures if not each.fatal]
     said += filter(None, [embedded_sentence(trace)])
     if answer := trace.answer:
         said += [*remark_sentences(answer), *conflict_sentences(answer)]
