@@ -113,13 +113,12 @@ _ACTION, _FOLDED = 3, 7
 
 _PAGE = Html(
     '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-    """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src {digests}; """
+    """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'sha256-{digest}'; """
     """style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'">"""
     '<meta name="viewport" content="width=device-width, initial-scale=1">'
     "<title>{title}</title><style>{style}</style></head>"
     '<body class="{kind}"><main>{body}</main><p class="cx small">CRAG Explorer{foot}</p>'
-    "<script>{replay}</script><script>{present}</script>"
-    '<script type="module">{rail}</script></body></html>'
+    '<script type="module">{script}</script></body></html>'
 )
 
 _DATA = Html('<script type="application/json" class="{}">{}</script>')
@@ -141,7 +140,7 @@ def page(
 ) -> Html:
     """The whole run as one HTML document, which replays its `events` and presents it: it loads nothing.
 
-    Without script it shows the whole run; the only scripts that may run are its own, by their hashes. `stale`: what is
+    Without script it shows the whole run; the only script that may run is its own, by its hash. `stale`: what is
     out of date of its documents by now. `pictures` of what its answer cites. `home`: the page that lists it.
     """
     played = states(trace, events, prices=prices, stale=stale)
@@ -192,19 +191,16 @@ def _controls(name: str) -> Html:
 
 
 def document(title: str, body: Html, kind: str, foot: str) -> Html:
-    """A page of HTML that loads nothing; only the program's own scripts may run. `kind`: "one" or "several" runs."""
-    scripts = [asset("replay.js"), asset("present.js"), asset("rail.js")]
-    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    """A page of HTML that loads nothing; only the program's own script may run. `kind`: "one" or "several" runs."""
+    script = h.fragment(map(asset, ("replay.js", "present.js", "rail.js")))
     return _PAGE.format(
-        digests=Html(" ").join(Html("'sha256-{}'").format(digest) for digest in hashes),
+        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         title=title,
         style=h.fragment(map(asset, ("style.css", "rail.css", "present.css", "page.css"))),
         kind=kind,
         body=body,
         foot=foot,
-        replay=scripts[0],
-        present=scripts[1],
-        rail=scripts[2],
+        script=script,
     )
 
 
