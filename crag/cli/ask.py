@@ -27,6 +27,7 @@ from crag.export.html.safe_text import excerpt
 from crag.generation.conversation.history import leading_to
 from crag.messages import answers, wording
 from crag.messages.documents import stale_sentences
+from crag.messages.progress import progress_sentence
 from crag.messages.providers import figures_of
 from crag.providers.prices import table
 
@@ -134,12 +135,8 @@ def _answer(answer: Answer, output: Output) -> None:
 def _show(event: ev.Event, trace: Trace, output: Output) -> None:
     """Progress and warnings to standard error."""
     match event:
-        case ev.StepStarted():
-            output.progress(f"{event.step} …")
         case ev.StepFinished():
             output.note(f"{event.step:<9} {event.seconds * 1000:6.0f} ms")
-        case ev.Graded(origin="internal", joint=False) if trace.round:
-            output.progress(f"evaluate: {len(trace.round.grades)} of {len(trace.round.chunks)} chunks")
         case ev.Token():
             output.progress(f"answer: {len(trace.text.split()):,} words")
         case ev.Retrieved():
@@ -161,8 +158,8 @@ def _show(event: ev.Event, trace: Trace, output: Output) -> None:
             _warn([(page.title or page.url, page.injections) for page in event.pages], output)
         case ev.Failed(fatal=False):
             output.message(f"warning: {wording.failure_sentence(event)} {event.remedy}")
-        case _:
-            pass
+        case _ if said := progress_sentence(event, trace):
+            output.progress(said)
 
 
 def _warn(sources: Sequence[tuple[str, Sequence[InjectionSpan]]], output: Output) -> None:
@@ -213,8 +210,7 @@ def _place(citation: Citation) -> str:
     """Where to look: file and page, or the web address."""
     if citation.origin == "external":
         return f"web: {plain(citation.source)} {plain(citation.url or '')}".rstrip()
-    origin = f" ({wording.web_origin(citation.from_web)}: {plain(citation.url or '')})" if citation.from_web else ""
-    return f"{plain(citation.source)}, {plain(citation.where)}{origin}"
+    return plain(f"{wording.source_text(citation)}{f': {citation.url}' if citation.from_web else ''}")
 
 
 _PIECE = 8_192

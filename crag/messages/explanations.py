@@ -13,6 +13,7 @@ from crag.core.policy import uses_documents
 from crag.core.settings import Settings, meta
 from crag.core.trace import Trace
 from crag.core.types import Action, Chunk, Citation, GradePart, Strip
+from crag.messages.wording import first_names
 from crag.text.formats import count, format_score, join_names
 
 LEAST = 0.01
@@ -260,9 +261,8 @@ def missing_sentence(miss: Miss) -> str:
     """The words of the question that what is looked for does not have; empty where it has all."""
     if not miss.missing:
         return ""
-    shown = [f"“{word}”" for word in miss.missing[:_SHOWN]]
-    more = f" and {len(miss.missing) - _SHOWN} more" if len(miss.missing) > _SHOWN else ""
-    return f"It does not have the question's {'word' if len(miss.missing) == 1 else 'words'} {', '.join(shown)}{more}."
+    quoted = first_names([f"“{word}”" for word in miss.missing], _SHOWN)
+    return f"It does not have the question's {'word' if len(miss.missing) == 1 else 'words'} {quoted}."
 
 
 def fate_text(fate: Fate) -> str:

@@ -13,6 +13,8 @@ from crag.core.types import (
     Action,
     Aggregation,
     Answer,
+    Chunk,
+    Citation,
     Decision,
     FromWeb,
     Grade,
@@ -117,6 +119,11 @@ def worded_by(context: QuestionRewritten) -> str:
     if context.follows or context.by == "reading":
         return ""
     return "In your words." if context.by == "person" else f"By {name_in_sentence(context.by)}."
+
+
+def source_text(found: Chunk | Citation) -> str:
+    """Where a text stands, as "report.pdf, page 4, kept from the web, unverified"."""
+    return ", ".join(filter(None, (found.source, found.where, web_origin(found.from_web))))
 
 
 def web_origin(from_web: FromWeb) -> str:
@@ -321,13 +328,14 @@ def stored_sentence(stored: StoredSettings) -> str:
         return ""
     said = "These settings were stored by another version of this program."
     if stored.unknown:
-        said += f" Not known here and left out: {_join_names(stored.unknown)}."
+        said += f" Not known here and left out: {first_names([name[:40] for name in stored.unknown], 5)}."
     if stored.invalid:
         titles = [str(meta(Settings, name)["label"]) for name in stored.invalid]
-        said += f" Not valid here and at their default: {_join_names(titles)}."
+        said += f" Not valid here and at their default: {first_names(titles, 5)}."
     return said
 
 
-def _join_names(names: Sequence[str]) -> str:
-    more = len(names) - 5
-    return ", ".join(name[:40] for name in names[:5]) + (f" and {more} more" if more > 0 else "")
+def first_names(names: Sequence[str], most: int) -> str:
+    """The first of these, and how many more there are: "a, b and 3 more"."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

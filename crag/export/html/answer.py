@@ -35,7 +35,7 @@ from crag.messages.answers import (
     origin_text,
     standing_text,
 )
-from crag.messages.wording import context_text, remark_sentences, scope_text, web_origin, worded_by
+from crag.messages.wording import context_text, remark_sentences, scope_text, source_text, worded_by
 
 SIGNS: dict[Outcome, str] = {"answered": "✓", "web": "↗", "check": "!", "not found": "–", "overview": "≡"}
 """A shape for each state of an answer, used for nothing else."""
@@ -192,16 +192,11 @@ def _cited(text: str, known: Mapping[int, Html]) -> Layer:
 
 def _mark(citation: Citation, *, opens: bool) -> Html:
     name = "cite web" if citation.origin == "external" or citation.from_web else "cite"
-    said = _place(citation)
+    said = source_text(citation)
     label = f"Source {citation.number}: {said}"
     if not opens:
         return h.span(name, title=said)[citation.number]
     return h.button(name, data_pick=f"cite:{citation.number}", title=said, aria_label=label)[citation.number]
-
-
-def _place(citation: Citation) -> str:
-    place = f"{citation.source}, {citation.where}" if citation.where else citation.source
-    return f"{place}, {web_origin(citation.from_web)}" if citation.from_web else place
 
 
 def _label(whole: Answer, trace: Trace) -> Html:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from crag.core.errors import InputError
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.export.html import answer, marks, page_pictures, words
@@ -30,25 +29,20 @@ def write_site(engine: Engine, workspace: str | Path, ids: Sequence[str], folder
     """Write the pages of these runs and their index into a folder; each run's id with its file.
 
     Files of the same names are replaced, others stay. Every run is read before anything is written. Raises
-    NotFoundError, StorageError, InputError where the folder can't be written.
+    NotFoundError, StorageError, OSError where the folder can't be written.
     """
     library = engine.library(workspace)
     traces = [library.runs.trace(id) for id in ids]
     prices = usable(engine.config.providers.prices)
     image = partial(page_pictures.draw_page, engine.config)
     files = [f"{place}-{file_name(trace, 'html')}" for place, trace in enumerate(traces, 1)]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for trace, file in zip(traces, files, strict=True):
-            stale = marks.find_stale(engine, workspace, trace)
-            events, shown = library.runs.events(trace.run_id), page_pictures.pictures(library, trace, image)
-            _write(folder / file, page(trace, events, prices, stale, shown, home=f"./{INDEX}"))
-            yield trace.run_id, folder / file
-        _write(folder / INDEX, index(traces, files))
-    except OSError as error:
-        raise InputError(
-            f"{folder} can't be written: {error.strerror}.", "Name a folder that may be written."
-        ) from error
+    folder.mkdir(parents=True, exist_ok=True)
+    for trace, file in zip(traces, files, strict=True):
+        stale = marks.find_stale(engine, workspace, trace)
+        events, shown = library.runs.events(trace.run_id), page_pictures.pictures(library, trace, image)
+        _write(folder / file, page(trace, events, prices, stale, shown, home=f"./{INDEX}"))
+        yield trace.run_id, folder / file
+    _write(folder / INDEX, index(traces, files))
 
 
 def _write(file: Path, page: Html) -> None:

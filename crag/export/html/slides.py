@@ -17,7 +17,7 @@ from crag.export.html.rail import picture_rail
 from crag.export.html.safe_text import excerpt, site
 from crag.messages import slides as sentences
 from crag.messages.answers import ending_sentence, state_text
-from crag.messages.wording import context_text, decision_sentence
+from crag.messages.wording import context_text, decision_sentence, source_text
 
 _LONG_QUESTION = 140
 """Characters from which on a question is set smaller."""
@@ -148,7 +148,7 @@ def _kept(trace: Trace, strips: Iterable[Strip]) -> Html:
     chunk = trace.sources.get(source)
     if chunk is None:
         return Html()
-    where = h.span("from")[_place(chunk) if isinstance(chunk, Chunk) else chunk.title]
+    where = h.span("from")[source_text(chunk) if isinstance(chunk, Chunk) else chunk.title]
     return h.div("paper", tabindex="0")[
         where, draw_passage(Passage(text=chunk.text, strips=groups[source]), View.of(trace))
     ]
@@ -158,11 +158,7 @@ def _source(citation: Citation, pictures: Pictures) -> Html:
     """The place on its page, as an image; as words where it has none."""
     if image := pictures.get(citation.number):
         address = f"data:image/webp;base64,{base64.b64encode(image).decode()}"
-        return h.figure[h.img(src=address, alt=f"{_place(citation)}. Marked: “{excerpt(citation.quote, 300)}”")]
+        return h.figure[h.img(src=address, alt=f"{source_text(citation)}. Marked: “{excerpt(citation.quote, 300)}”")]
     web = citation.origin == "external" or citation.from_web
     named = h.p("of")[marks.WEB, " ", excerpt(citation.source, 160), h.br, site(citation.url or "")]
     return h.fragment(h.blockquote[excerpt(citation.quote, 500)], named if web else "")
-
-
-def _place(found: Chunk | Citation) -> str:
-    return ", ".join(filter(None, (found.source, found.where)))
