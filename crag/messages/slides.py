@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from crag.core.trace import Round, Trace
-from crag.core.types import Action, Citation, Strip
+from crag.core.types import Action, Strip
 from crag.evaluation.trigger import verdict
 from crag.messages.answers import origin_text
-from crag.messages.wording import FITS, scope_text, web_origin, words_text
+from crag.messages.wording import FITS, scope_text, words_text
 from crag.text.formats import count
-
-_MOST = 90
-"""Characters of a name in a sentence that is read from afar."""
 
 
 def question_sentence(trace: Trace) -> str:
@@ -55,25 +52,8 @@ def kept_sentence(strips: Sequence[Strip]) -> str:
     return f"Only what helps is kept: {len(kept)} of {count(len(strips), 'strip')}, {words_text(kept)}."
 
 
-def web_sentence(trace: Trace) -> str:
-    """What the web was asked, and what came of it."""
+def came_sentence(trace: Trace) -> str:
+    """What came of the last web search."""
     search = trace.searches[-1]
-    if search.found_at:
-        asked = "The results of an earlier search for this exact query are used again"
-    elif search.provider == "folder":
-        asked = "The saved pages are searched for this exact query"
-    else:
-        asked = "The web is searched for this exact query"
     used = len({strip.source_id for strip in trace.kept("external")} & {page.id for page in search.pages})
-    came = f"{count(len(search.pages), 'page')} found, {used or 'none'} used" if search.pages else "nothing found"
-    return f"{asked}: {came}."
-
-
-def source_sentence(citation: Citation) -> str:
-    """What a cited source is."""
-    if citation.origin == "external":
-        return f"Source {citation.number} is a web page, quoted here."
-    name = citation.source if len(citation.source) <= _MOST else f"{citation.source[: _MOST - 1]}…"
-    where = f"{citation.where} of " if citation.where else ""
-    kept = f", {web_origin(citation.from_web)}" if citation.from_web else ""
-    return f"Source {citation.number} is {where}{name}{kept}."
+    return f"{count(len(search.pages), 'page')} found, {used or 'none'} used." if search.pages else "Nothing found."

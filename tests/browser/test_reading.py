@@ -89,7 +89,7 @@ def test_an_exported_conversation_is_presented_and_replayed_offline(browser, tmp
         second.get_by_role("button", name="Present").click()
         page.keyboard.press("ArrowRight")
         page.keyboard.press("End")
-        expect(heading(page)).to_have_text("Source 2 is a web page, quoted here.")
+        expect(heading(page)).to_have_text("Source 2: w1.")
         expect(second.locator(".scene h2", has_text="Check this")).to_have_count(1)
         page.keyboard.press("Home")
         expect(page.locator(".slideshow:not([hidden]) .scene.shown .asked")).to_have_text("When was the bridge opened?")

@@ -295,16 +295,21 @@ def _search(search: Search, place: int, asked: Approval | None, trace: Trace, vi
     )
 
 
+def sent_sentence(search: Search) -> str:
+    """Whether anything left this machine for a search."""
+    if search.found_at:
+        return f"Remembered, found {words.moment(search.found_at)}; nothing was sent this time."
+    return (
+        "Searched on this machine; nothing was sent."
+        if search.provider == "folder"
+        else f"Sent to {title(search.provider)}."
+    )
+
+
 def _how(search: Search, asked: Approval | None, trace: Trace) -> str:
     """Whether anything left this machine for this search, and who made the query."""
-    if search.found_at:
-        sent = f"Remembered, found {words.moment(search.found_at)}; nothing was sent this time."
-    elif search.provider == "folder":
-        sent = "Searched on this machine; nothing was sent."
-    else:
-        sent = f"Sent to {title(search.provider)}."
     yes = marks.outcome_text(asked) if asked and not search.found_at else ""
-    return " ".join(filter(None, (sent, yes, _made(trace))))
+    return " ".join(filter(None, (sent_sentence(search), yes, _made(trace))))
 
 
 def _made(trace: Trace) -> str:

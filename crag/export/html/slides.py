@@ -49,7 +49,8 @@ def run_slides(trace: Trace, pictures: Pictures) -> Iterator[DrawnSlide]:
         yield DrawnSlide(step="Refine", says=sentences.kept_sentence(strips), picture=_kept(trace, strips))
     if trace.searches:
         drawn = evidence.web(trace, View.of(trace))
-        yield DrawnSlide(step="Search", says=sentences.web_sentence(trace), picture=drawn)
+        said = f"{evidence.sent_sentence(trace.searches[-1])} {sentences.came_sentence(trace)}"
+        yield DrawnSlide(step="Search", says=said, picture=drawn)
     if trace.answer or trace.handed_over:
         step, said, drawn = "Hand over", ending_sentence(trace), answer.sources(trace)
         if trace.answer:
@@ -57,7 +58,8 @@ def run_slides(trace: Trace, pictures: Pictures) -> Iterator[DrawnSlide]:
         yield DrawnSlide(step=step, says=said, picture=drawn)
     for citation in shown_sources(trace):
         drawn = _source(citation, pictures)
-        yield DrawnSlide(step="Source", says=sentences.source_sentence(citation), picture=drawn)
+        said = f"Source {citation.number}: {excerpt(source_text(citation), _LONG_QUESTION)}."
+        yield DrawnSlide(step="Source", says=said, picture=drawn)
     if trace.failure or trace.cancelled:
         yield DrawnSlide(step="End", says=ending_sentence(trace))
 
