@@ -20,7 +20,6 @@ from crag.messages.wording import (
     FITS,
     embedded_sentence,
     injection_reason,
-    injection_text,
     kept_reason,
     kept_word,
     searched_text,
@@ -168,7 +167,6 @@ def _chunk(found: RetrievedChunk, here: Round, trace: Trace, view: View) -> Html
     ]
     body = [
         draw_passage(Passage(text=chunk.text, strips=strips, spoken=found.injections), view),
-        _spoken(found.injections),
         stale and h.p("small")[stale],
         _facts(grade, strips, view),
         h.div("facts")[
@@ -193,14 +191,8 @@ def _card(id: str, rank: int, head: object, scored: Html, body: object) -> Html:
     return h.details(data_keep=id)[h.summary(None if scored else "wide")[line], h.div("body")[body]]
 
 
-def _spoken(spans: Sequence[InjectionSpan]) -> Html:
-    """That a text speaks to a language model, how often, and what the run did with it."""
-    tag = "Left out" if any(each.erased for each in spans) else "Untrusted"
-    return h.p("small")[h.span("tag")[tag], f" It {injection_text(spans)}."] if spans else Html()
-
-
 def _addressing(spans: Sequence[InjectionSpan]) -> Html:
-    """The mark of such a text, with the reason on hover."""
+    """The mark of a text that speaks to a language model, with what the run did with it on hover."""
     reasons = " ".join(dict.fromkeys(injection_reason(each) for each in spans))
     return h.span("notes")[h.span("tag", title=reasons)["speaks to a model"]] if spans else Html()
 
@@ -344,5 +336,5 @@ def _page(page: WebPage, trace: Trace, view: View) -> Html:
     head = h.span("where")[where], _addressing(page.injections), _noted(page.id, view), peek
     link = marks.opener(page.url) or h.span("quiet")[page.url]
     facts = h.div("facts")[link, marks.keeper(page.id, view.saved)]
-    body = shown, _spoken(page.injections), _facts(grade, strips, view), facts
+    body = shown, _facts(grade, strips, view), facts
     return _card(page.id, page.rank, head, score(grade, view, waiting=not trace.finished), body)
