@@ -16,7 +16,7 @@ from crag.analysis.metrics.metrics import ResultRow
 from crag.analysis.metrics.results import Cell, Difference, Mean, Result, compare_results, flat, read_results, summed_up
 from crag.analysis.questions.sets import Question, QuestionSet, read_set
 from crag.analysis.stages.funnel import Funnel, trace_funnel
-from crag.cli.options import Place, Providers, Run, check_target, explained, interruptible, read_file
+from crag.cli.options import Place, Providers, Run, check_target, explain_access, interruptible, read_file
 from crag.cli.output import Options, Output, plain
 from crag.core.errors import (
     PROGRAM,
@@ -293,6 +293,6 @@ def _export(tables: Sequence[Mapping[str, Cell]], asked: _Asked, output: Output)
     for file, written in ((asked.csv, csv_export), (asked.json_file, json_export)):
         if file is None:
             continue
-        with explained(file, "written", "The results are in the library."):
+        with explain_access(file, "written", "The results are in the library."):
             file.write_bytes(written(columns, cells))
         output.note(f"{len(tables):,} rows written to {file}")

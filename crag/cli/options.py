@@ -32,7 +32,7 @@ from crag.providers import registry
 
 def read_file(path: Path, hint: str) -> bytes:
     """The file's bytes; its size is looked at before anything is read. Raises InputError with the hint."""
-    with explained(path, "read", hint):
+    with explain_access(path, "read", hint):
         if path.stat().st_size > MOST_BYTES:
             raise InputError(f"{path} has over {MOST_BYTES // 1024**2} MiB.", "Split it, or leave out long columns.")
         with path.open("rb") as file:  # some files are longer than they say
@@ -40,7 +40,7 @@ def read_file(path: Path, hint: str) -> bytes:
 
 
 @contextmanager
-def explained(path: Path, done: str, hint: str) -> Iterator[None]:
+def explain_access(path: Path, done: str, hint: str) -> Iterator[None]:
     """Raises InputError with the hint where this can't be done with a file or folder."""
     try:
         yield

@@ -10,7 +10,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from crag.analysis.stages.miss import Fate, Miss, Wanted, explain_miss
-from crag.cli.options import Place, explained, latest_run
+from crag.cli.options import Place, explain_access, latest_run
 from crag.cli.output import Output, plain
 from crag.core.errors import InputError, SettingsError
 from crag.export.explanations import MissRecord
@@ -75,7 +75,7 @@ def site(
         ids = list(dict.fromkeys([*named, *(run.run_id for run in library.runs.latest(last or 1)[:last])]))
         if not ids:
             latest_run(library)  # says that there is none
-        with explained(out, "written", "Name a folder that may be written."):
+        with explain_access(out, "written", "Name a folder that may be written."):
             for run, file in write_site(engine, place.target, ids, out):
                 output.show({"run": run, "file": str(file)}, str(file))
     output.note(f"{count(len(ids), 'run')}; open {out / 'index.html'}")

@@ -57,7 +57,10 @@ class Record(BaseModel):
 
     @classmethod
     def read(cls, *values: object, **more: Any) -> Self:
-        """The record with what these values have by the names of its fields, the last first, and `more` before all."""
+        """The record with what these values have by the names of its fields.
+
+        A later value goes before an earlier one, and `more` before all.
+        """
         found = {name: getattr(value, name) for value in values for name in cls.model_fields if hasattr(value, name)}
         return cls(**found | more)
 

@@ -108,7 +108,10 @@ class Sweep:
         """The place of the first span of each layer that is not over yet."""
 
     def draw(self, start: int, end: int, depth: int = 0) -> Html:
-        """The characters [start, end), which begin where those of the last call end or behind that."""
+        """The characters [start, end), which begin where those of the last call end or behind that.
+
+        `depth`: the layer that is drawn here, round all behind it.
+        """
         if depth == len(self._layers):
             return h.fragment(self._text[start:end])
         (spans, drawn), parts, at = self._layers[depth], list[object](), start
