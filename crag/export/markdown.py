@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from crag.core.trace import Trace
 from crag.core.types import Answer, Chunk, Citation, Strip, WebPage
-from crag.export.html.safe_text import link
+from crag.export.html.safe_text import INVISIBLE, link, visible
 from crag.export.quoted_rows import QuotedRows, find_rows
 from crag.generation.citations import MARK, locate_checks
 from crag.generation.places import Place
@@ -43,7 +43,6 @@ def handed_over(trace: Trace) -> list[tuple[Chunk | WebPage, str]]:
     return [(sources[id], Place(strips, sources).text) for id, strips in kept.items() if id in sources]
 
 
-UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|~&$^#])")
 _LEADING = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|)([-+=:]|(?<=\d)[.)])")
 """What begins a list, a rule, a heading or a definition at the start of a line."""
@@ -52,7 +51,7 @@ _URL_SAFE = "!#$%&'()*+,-./:;=?@_~"
 
 def escape_markdown(text: str) -> str:
     """Any text as one line of Markdown in which nothing is markup, and no reader finds a link."""
-    line = " ".join(UNSEEN.sub("", text).split())
+    line = " ".join(visible(text).split())
     line = break_addresses(_MARKUP.sub(r"\\\1", line))
     return _LEADING.sub(r"\1\\\2", line)
 
@@ -111,7 +110,7 @@ def _handed(trace: Trace) -> list[str]:
 
 def _paragraphs(trace: Trace, answer: Answer, known: set[int], label: str) -> str:
     """The answer's text: what is wrong with a sentence is said behind it, each mark is a footnote, rows are tables."""
-    whole = UNSEEN.sub(" ", answer.text)
+    whole = INVISIBLE.sub(" ", answer.text)
     edits = [(each.start, each.end, f"\n\n{_table(each, answer, label)}\n\n") for each in find_rows(trace)]
     for _, end, check in locate_checks(whole, trace.checks):
         if flag := flag_text(check, known):
@@ -213,7 +212,7 @@ class Harmless:
 
     def __call__(self, piece: str, *, last: bool = False) -> str:
         """The next piece. What may be part of an address waits for the next one, unless this is the `last`."""
-        text = self._held + UNSEEN.sub("", piece)
+        text = self._held + visible(piece)
         open_ = None if last else UNFINISHED.search(text)
         ready = text[: open_.start()] if open_ else text
         self._held = text[len(ready) :]

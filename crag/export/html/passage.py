@@ -247,15 +247,13 @@ def draw_surroundings(page: Passage, view: View) -> Html:
     if len(page.text) <= _WHOLE:
         return draw_passage(page, view)
     ordered = sorted(page.strips, key=lambda strip: strip.start)
-    wanted = [place for place, strip in enumerate(ordered) if view.keeps(strip)] or list(range(len(ordered)))[:_BESIDE]
-    shown = sorted({near for place in wanted for near in range(place - _BESIDE, place + _BESIDE + 1)})
-    groups: list[list[Strip]] = []
-    for place in shown:
-        if not 0 <= place < len(ordered):
-            continue
-        if groups and ordered[place - 1] is groups[-1][-1]:
-            groups[-1].append(ordered[place])
-        else:
-            groups.append([ordered[place]])
+    wanted = [place for place, strip in enumerate(ordered) if view.keeps(strip)] or range(len(ordered))[:_BESIDE]
+    ranges: list[tuple[int, int]] = []
+    for place in wanted:
+        first, stop = max(0, place - _BESIDE), place + _BESIDE + 1
+        if ranges and first <= ranges[-1][1]:
+            first = ranges.pop()[0]
+        ranges.append((first, stop))
+    groups = [ordered[first:stop] for first, stop in ranges]
     parts = [(each[0].start, max(strip.end for strip in each), each) for each in groups]
     return _draw_parts(page, parts or [(0, _WHOLE, ())], view)

@@ -10,15 +10,15 @@ from crag.text.addresses import break_page_addresses
 
 # Control characters, the invisible marks that turn the reading direction around and so can disguise a file name, and
 # halves of characters, which no page can be sent.
-_UNSEEN = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
-_INVISIBLE = re.compile(f"[{_UNSEEN}]")
+_UNSEEN = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
+INVISIBLE = re.compile(f"[{_UNSEEN}]")
 _MARKED = re.compile(f"[&<>\"'{_UNSEEN}]")
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 
 def visible(value: object) -> str:
     """Any value as text without what would act on a page unseen; not yet escaped."""
-    return _INVISIBLE.sub("", str(value))
+    return INVISIBLE.sub("", str(value))
 
 
 def escaped(value: object) -> str:
