@@ -140,11 +140,16 @@ def question_terms(text: str) -> list[str]:
 
 
 def card_words(text: str) -> list[str]:
-    """The words of a name, title or first page, in order.
-
-    It is found by these, by their `forms`, and by neighbours that both `runs_together`: file names leave spaces out.
-    """
+    """The words of a name, title or first page, in order."""
     return _WORD.findall(separate_words(_CAMEL.sub(" ", text)).lower())
+
+
+def card_terms(text: str) -> set[str]:
+    """What a name, title or first page is found by: its words, what short forms among them say, and neighbouring words
+    run together, as file names leave spaces out.
+    """
+    words = card_words(text)
+    return {*_with_pairs(words), *(form for word in words if not word.isalpha() for form in forms(word))}
 
 
 def asked_terms(text: str) -> list[str]:
@@ -188,15 +193,9 @@ def forms(word: str) -> list[str]:
     return []
 
 
-def runs_together(word: str) -> bool:
-    """Whether a word may be the first or second part of one that stands without its space elsewhere."""
-    return word.isalpha()
-
-
 def _written_out(text: str) -> list[str]:
     return [found for word in _WORD.findall(separate_words(text)) for found in (word, *forms(word))]
 
 
 def _with_pairs(words: list[str]) -> list[str]:
-    pairs = pairwise(words)
-    return words + [first + second for first, second in pairs if runs_together(first) and runs_together(second)]
+    return words + [first + second for first, second in pairwise(words) if first.isalpha() and second.isalpha()]

@@ -263,7 +263,7 @@ def catalog(*given: tuple[float, int]) -> Catalog:
         added = (NOW - timedelta(days=days)).isoformat()
         documents.append((make_document(f"doc{at}", confidence=confidence, added_at=added)[0], {}))
     numbers = np.arange(1, len(given) + 1) * 10
-    return Catalog(library="x", generation=1, titles=TitleIndex(numbers, ()), documents=documents)
+    return Catalog(library="x", generation=1, titles=TitleIndex(numbers), documents=documents)
 
 
 def test_those_trusted_enough_are_searched_or_all() -> None:

@@ -9,20 +9,20 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Connection, create_engine, delete, insert
+from sqlalchemy import Connection, create_engine, delete, insert, update
 
 from crag.core.tables import Cell, Row, Table
 from crag.core.types import Chunk
 from crag.retrieval.ranking import card_words, forms
 from crag.retrieval.statement_lines import line_items
-from crag.storage import title_index
 from crag.storage.tables import documents
-from crag.storage.title_index import IndexSegment, Postings, TitleIndex
+from crag.storage.title_index import Postings, TitleIndex
 from crag.testing.fakes import chunk_of
 
-WORDS = st.lists(st.sampled_from(["foot", "Locker", "2022", "8K", "FY19", "2023Q2", "GeneralMills", "a", "é", "µm"]))
-TEXTS = st.lists(st.lists(WORDS.map(" ".join), max_size=3), max_size=5)
-"""The texts at each place."""
+WORDS_USED = ["foot", "Locker", "2022", "8K", "FY19", "2023Q2", "GeneralMills", "a", "é", "µm"]
+WORDS = st.lists(st.sampled_from(WORDS_USED))
+TEXTS = st.lists(st.tuples(WORDS.map(" ".join), WORDS.map(" ".join)), max_size=5)
+"""The title and the first page of each document."""
 
 
 def said(text: str) -> set[str]:
@@ -35,26 +35,19 @@ def said(text: str) -> set[str]:
     }
 
 
-def having(texts: list[list[str]]) -> Postings:
-    return Postings.of(
-        [text for each in texts for text in each], [place for place, each in enumerate(texts) for _ in each]
-    )
+ALL = {term for first in WORDS_USED for second in WORDS_USED for term in said(f"{first} {second}")}
 
 
-def everyone(found: Postings, places: int) -> list[set[str]]:
-    return [{word for word in found.terms if place in found[word].tolist()} for place in range(places)]
+def found(postings: Postings, documents: int) -> list[set[str]]:
+    return [{word for word in ALL if number in postings[word].tolist()} for number in range(documents)]
 
 
 @given(TEXTS)
-def test_every_text_is_found_by_its_words_alone(texts: list[list[str]]) -> None:
-    assert everyone(having(texts), len(texts)) == [set().union(*map(said, each)) for each in texts]
-
-
-@given(TEXTS, TEXTS)
-def test_joining_is_the_same_as_making_both_at_once(first: list[list[str]], later: list[list[str]]) -> None:
-    joined = having(first).joined(having(later), len(first))
-    together = having(first + later)
-    assert everyone(joined, len(first + later)) == everyone(together, len(first + later))
+def test_every_document_is_found_by_its_words_alone(texts: list[tuple[str, str]]) -> None:
+    rows = [(number, "", title, page) for number, (title, page) in enumerate(texts)]
+    titles = TitleIndex().changed(np.arange(len(texts)), rows)
+    assert found(titles.titled, len(texts)) == [said(title) for title, _ in texts]
+    assert found(titles.paged, len(texts)) == [said(title) | said(page) for title, page in texts]
 
 
 def stored(connection: Connection, names: list[str]) -> None:
@@ -65,9 +58,7 @@ def stored(connection: Connection, names: list[str]) -> None:
     connection.execute(insert(documents), [row | others for row in rows])
 
 
-@pytest.mark.parametrize("full", [2, 1000])
-def test_documents_come_and_go_and_no_card_is_read_twice(full: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(title_index, "FULL", full)
+def test_documents_come_and_go_and_no_card_is_read_twice() -> None:
     engine = create_engine("sqlite://")
     names = ["alder", "birch", "cedar", "dogwood", "elm", "fir", "gorse", "hazel"]
     with engine.begin() as connection:
@@ -86,16 +77,16 @@ def test_documents_come_and_go_and_no_card_is_read_twice(full: int, monkeypatch:
             assert titles.scores(name)[-1] == titles.scores(name).max() > 0
         connection.execute(delete(documents).where(documents.c.id.in_(names[3:])))
         titles = TitleIndex.read(connection, titles)
-        assert sum(len(segment.numbers) for segment in titles._segments) == len(titles.numbers), (
-            "mostly deleted: read anew"
-        )
-        assert TitleIndex.read(connection, titles)._segments == titles._segments, "nothing changed: nothing is read"
+        for held in (titles.titled, titles.paged):
+            assert set((held.pairs & 0xFFFFFFFF).tolist()) == set(titles.numbers.tolist()), "no word of a deleted one"
+        connection.execute(update(documents).values(card="juniper"))
+        assert not TitleIndex.read(connection, titles).scores("juniper").any(), "nothing changed: nothing is read"
 
 
 def test_a_name_tells_as_much_among_many_documents_as_among_few() -> None:
     def best(count: int) -> float:
         names = [(number, f"{'abcdefghij'[number % 10]}{number}.pdf", "", "") for number in range(1, count + 1)]
-        return float(TitleIndex(np.arange(1, count + 1), (IndexSegment.of(names),)).scores("What does b11 say?").max())
+        return float(TitleIndex().changed(np.arange(1, count + 1), names).scores("What does b11 say?").max())
 
     assert best(25) == pytest.approx(best(2_500), rel=0.1)
     assert best(12) < best(25), "among fewer it tells less"
