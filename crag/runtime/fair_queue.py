@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from crag.core.errors import CancelledError
 
@@ -14,98 +13,31 @@ _BEAT = 0.25
 """Seconds between two looks at whether Stop was pressed."""
 
 
-@dataclass(eq=False, slots=True)
-class _Line:
-    """Those whose turn it is, in the order in which it came, and those who wait, in the order in which they did."""
-
-    most: int
-    running: list[QueueTicket] = field(default_factory=list)
-    waiting: list[QueueTicket] = field(default_factory=list)
-    served: dict[str, int] = field(default_factory=dict)
-    """When each tenant was served last, as a count; of those that are here alone."""
-    places: dict[QueueTicket, int] = field(default_factory=dict)
-    """How many must end before the turn of each that waits."""
-    changed: threading.Condition = field(default_factory=threading.Condition)
-
-    def advance(self) -> None:
-        """Lets in anyone who may come in, and works out the places of the others. Called with the lock held."""
-        order = _Order(self.running, self.waiting, self.served)
-        while len(self.running) < self.most and (turn := order.next(self.most)) is not None:
-            self.waiting.remove(turn)
-            self.running.append(turn)
-            turn.came()
-        here = {turn.tenant for turn in (*self.running, *self.waiting)}
-        self.served = {tenant: at for tenant, at in order.served.items() if tenant in here}
-        self.places = self._foreseen(order) if self.waiting else {}
-        self.changed.notify_all()
-
-    def _foreseen(self, order: _Order) -> dict[QueueTicket, int]:
-        """Each that waits, by how many end before it comes in, if they end in the order in which they came in."""
-        inside, found, ended = deque(self.running), dict[QueueTicket, int](), 0
-        while inside and len(found) < len(self.waiting):
-            order.end(inside.popleft())
-            ended += 1
-            while len(inside) < self.most and (turn := order.next(self.most)) is not None:
-                inside.append(turn)
-                found[turn] = ended
-        return found
-
-
-class _Order:
-    """Who comes in next: of the tenants that wait, one with the fewest inside, and of these the one served longest ago.
-
-    One that released its turn comes before all. A tenant with as many inside as it may have lets others by.
-    """
-
-    def __init__(
-        self, running: Sequence[QueueTicket], waiting: Sequence[QueueTicket], served: Mapping[str, int]
-    ) -> None:
-        self._inside = Counter(turn.tenant for turn in running)
-        self._heads: dict[str, deque[QueueTicket]] = {}
-        for turn in waiting:
-            self._heads.setdefault(turn.tenant, deque()).append(turn)
-        self.served = dict(served)
-        self._count = max(served.values(), default=0)
-
-    def next(self, most: int) -> QueueTicket | None:
-        """The next one, which is inside from now on; None where nobody who waits may come in."""
-        free = [turns[0] for tenant, turns in self._heads.items() if self._inside[tenant] < (turns[0].each or most)]
-        if not free:
-            return None
-        turn = min(
-            free, key=lambda each: (not each.was_released, self._inside[each.tenant], self.served.get(each.tenant, 0))
-        )
-        tenant, self._count = turn.tenant, self._count + 1
-        self._heads[tenant].popleft()
-        if not self._heads[tenant]:
-            del self._heads[tenant]
-        self._inside[tenant] += 1
-        self.served[tenant] = self._count
-        return turn
-
-    def end(self, turn: QueueTicket) -> None:
-        """It is inside no more."""
-        self._inside[turn.tenant] -= 1
-
-
 class FairQueue:
     """A queue for whatever may be done `most` times at once. Thread-safe."""
 
     def __init__(self, most: int) -> None:
-        self._line = _Line(most)
+        self._most = most
+        self._running: list[QueueTicket] = []
+        """Those whose turn it is, in the order in which it came."""
+        self._waiting: list[QueueTicket] = []
+        self._served: dict[str, int] = {}
+        """When each tenant was served last, as a count; of those that are here alone."""
+        self._places: dict[QueueTicket, int] = {}
+        """How many must end before the turn of each that waits."""
+        self.changed = threading.Condition()
 
     def allow(self, most: int) -> None:
         """From now on at most this number at once. Of more that have their turn already, none loses it."""
-        with self._line.changed:
-            if most != self._line.most:
-                self._line.most = most
-                self._line.advance()
+        with self.changed:
+            self._most = most
+            self._advance()
 
     @property
     def counts(self) -> tuple[int, int]:
         """How many have their turn, and how many wait for it."""
-        with self._line.changed:
-            return len(self._line.running), len(self._line.waiting)
+        with self.changed:
+            return len(self._running), len(self._waiting)
 
     def join(self, tenant: str = "", each: int = 0, came: Callable[[], None] = lambda: None) -> QueueTicket:
         """A place in the queue, to be left in the end, whether its turn came or not.
@@ -114,7 +46,9 @@ class FairQueue:
         how many of the tenant at once; 0: as many as of all. `came` is called when the turn comes, in the thread of
         the one who left; it must not block.
         """
-        return QueueTicket(self._line, tenant, each, came)
+        ticket = QueueTicket(self, tenant, each, came)
+        self.put(ticket)
+        return ticket
 
     @contextmanager
     def taken(self, cancel: threading.Event, report: Callable[[int], None] = lambda before: None) -> Iterator[None]:
@@ -130,17 +64,73 @@ class FairQueue:
         finally:
             turn.leave()
 
+    def put(self, ticket: QueueTicket) -> None:
+        """It waits from now on, before all others if it released its turn."""
+        with self.changed:
+            self._waiting.insert(0 if ticket.was_released else len(self._waiting), ticket)
+            self._advance()
+
+    def remove(self, ticket: QueueTicket) -> None:
+        """It has no turn and waits for none any more."""
+        with self.changed:
+            for among in (self._running, self._waiting):
+                if ticket in among:
+                    among.remove(ticket)
+                    self._advance()
+
+    def before(self, ticket: QueueTicket) -> int:
+        """How many must end before a turn comes; 0: it is now."""
+        return self._places.get(ticket, 0)
+
+    def _advance(self) -> None:
+        """Lets in anyone who may come in, and works out the places of the others. Called with the lock held.
+
+        Each that waits comes in after as many as end before, if they end in the order in which they came in.
+        """
+        for ticket in self._let_in(self._running, self._waiting, self._served):
+            ticket.came()
+        here = {ticket.tenant for ticket in (*self._running, *self._waiting)}
+        self._served = {tenant: at for tenant, at in self._served.items() if tenant in here}
+        running, waiting, served, self._places, ended = [*self._running], [*self._waiting], {**self._served}, {}, 0
+        while waiting and running:
+            del running[0]
+            ended += 1
+            self._places |= dict.fromkeys(self._let_in(running, waiting, served), ended)
+        self.changed.notify_all()
+
+    def _let_in(
+        self, running: list[QueueTicket], waiting: list[QueueTicket], served: dict[str, int]
+    ) -> list[QueueTicket]:
+        """Those whose turn comes: of the tenants that wait one with the fewest inside, of these the one served longest
+        ago.
+
+        One that released its turn comes before all. A tenant with as many inside as it may have lets others by.
+        """
+        came: list[QueueTicket] = []
+        inside = Counter(ticket.tenant for ticket in running)
+        while len(running) < self._most:
+            first: dict[str, QueueTicket] = {}
+            for each in waiting:
+                first.setdefault(each.tenant, each)
+            free = [each for tenant, each in first.items() if inside[tenant] < (each.each or self._most)]
+            if not free:
+                break
+            turn = min(free, key=lambda each: (not each.was_released, inside[each.tenant], served.get(each.tenant, 0)))
+            waiting.remove(turn)
+            running.append(turn)
+            came.append(turn)
+            inside[turn.tenant] += 1
+            served[turn.tenant] = max(served.values(), default=0) + 1
+        return came
+
 
 class QueueTicket:
     """One place in a queue."""
 
-    def __init__(self, line: _Line, tenant: str, each: int, came: Callable[[], None]) -> None:
-        self._line, self.tenant, self.each, self.came = line, tenant, each, came
+    def __init__(self, queue: FairQueue, tenant: str, each: int, came: Callable[[], None]) -> None:
+        self._queue, self.tenant, self.each, self.came = queue, tenant, each, came
         self.was_released = False
         """Whether it had its turn before and released it."""
-        with line.changed:
-            line.waiting.append(self)
-            line.advance()
 
     def wait(self, cancel: threading.Event) -> Iterator[int]:
         """How many are before this one, at once and at each change, until its turn has come; nothing if it has.
@@ -149,10 +139,10 @@ class QueueTicket:
         """
         said = 0
         while True:
-            with self._line.changed:
+            with self._queue.changed:
                 before = self.before
                 if before and before == said:
-                    self._line.changed.wait(_BEAT)
+                    self._queue.changed.wait(_BEAT)
                     before = self.before
             if not before:
                 return
@@ -172,23 +162,16 @@ class QueueTicket:
         try:
             yield
         finally:
-            with self._line.changed:
-                self.was_released = True
-                self._line.waiting.insert(0, self)
-                self._line.advance()
+            self.was_released = True
+            self._queue.put(self)
         for _ in self.wait(cancel):
             pass
 
     def leave(self) -> None:
         """Its turn is over, or it waits no more. Leaving twice does nothing."""
-        line = self._line
-        with line.changed:
-            for among in (line.running, line.waiting):
-                if self in among:
-                    among.remove(self)
-                    line.advance()
+        self._queue.remove(self)
 
     @property
     def before(self) -> int:
         """How many must end before this one's turn; 0: it is now."""
-        return self._line.places.get(self, 0)
+        return self._queue.before(self)

@@ -108,7 +108,7 @@ def test_places_foreseen_are_those_that_come_true() -> None:
             inside.pop(0).leave()
             new = [each for each in said if each not in came and next(each.wait(NEVER), 0) == 0]
             came.update(dict.fromkeys(new, count))
-            inside += sorted(new, key=lambda each: turns._line.running.index(each))
+            inside += sorted(new, key=lambda each: turns._running.index(each))
             if not inside:
                 break
         assert came == said
