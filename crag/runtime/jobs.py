@@ -14,6 +14,7 @@ import traceback
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from crag.core.errors import CancelledError, CragError, StorageError
@@ -64,7 +65,6 @@ class Job(Generic[E]):
         self._work_of: JobFunction[E] | None = work
         self._events: list[E] = []
         self._changed = threading.Condition()
-        self._wake: Callable[[], object] = lambda: None
         self._cancel = cancel or threading.Event()
         self._patience = patience
         self._asked = 0
@@ -144,35 +144,6 @@ class Job(Generic[E]):
             if over:
                 return
 
-    async def stream(self) -> AsyncGenerator[E, None]:
-        """The events as they come, then what the work raised. Anyone who stops listening stops the job by that."""
-        loop, news, seen = asyncio.get_running_loop(), asyncio.Event(), 0
-
-        def wake() -> None:
-            try:
-                loop.call_soon_threadsafe(news.set)
-            except RuntimeError:  # the loop is closed: nobody listens any more
-                self.stop()
-
-        with self._changed:
-            self._wake = wake
-        try:
-            while True:
-                news.clear()
-                with self._changed:
-                    fresh, running = self._events[seen:], self.running
-                seen += len(fresh)
-                for event in fresh:
-                    yield event
-                if not running:
-                    break
-                await news.wait()
-        finally:
-            if self.running:
-                self.stop()
-        if self.error is not None:
-            raise self.error
-
     def first(self, seconds: float) -> E | None:
         """The first event, as soon as there is one; None if the job ends without any, or within `seconds`."""
         with self._changed:
@@ -188,7 +159,6 @@ class Job(Generic[E]):
         with self._changed:
             self._events.append(event)
             self._changed.notify_all()
-            self._wake()
 
     def _work(self) -> None:
         work, self._work_of = self._work_of, None  # what it works on is let go with it, though the job is kept
@@ -206,7 +176,6 @@ class Job(Generic[E]):
             with self._changed:
                 self.over_at = time.monotonic()
                 self._changed.notify_all()
-                self._wake()
 
 
 _started: weakref.WeakSet[Job[Any]] = weakref.WeakSet()
@@ -298,18 +267,42 @@ async def follow_run(
     once, when nothing of the run works any more.
     """
 
+    loop, items = asyncio.get_running_loop(), asyncio.Queue[Any]()
+
+    def put(item: object) -> None:
+        try:
+            loop.call_soon_threadsafe(items.put_nowait, item)
+        except RuntimeError:  # the loop is closed: nobody listens any more
+            cancel.set()
+
     def work(_: threading.Event, emit: Callable[[T], None]) -> None:
+        error: BaseException | None = None
         try:
             for item in run:
-                emit(item)
+                put(item)
+        except BaseException as raised:
+            error = raised
+            raise
         finally:
             ended()
+            put(_End(error))
 
-    job = Job("run", "", work, cancel=cancel)
-    job.start(daemon=False)
-    async with aclosing(job.stream()) as items:
-        async for item in items:
+    Job("run", "", work, cancel=cancel).start(daemon=False)
+    try:
+        while not isinstance(item := await items.get(), _End):
             yield item
+    except BaseException:
+        cancel.set()
+        raise
+    if item.error is not None:
+        raise item.error
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Nothing more comes of a run; what it raised, if it did."""
+
+    error: BaseException | None
 
 
 Report = Callable[[int], Awaitable[None]]
