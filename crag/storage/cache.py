@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from sqlalchemy import func, select
 
 from crag.core.types import Grade, WebPage
-from crag.storage.database import Database
+from crag.storage.database import Part
 from crag.storage.store import put, select_in
 from crag.storage.tables import grades as kept_grades
 from crag.storage.tables import reasons, searches
@@ -23,11 +23,8 @@ _GRADE: TypeAdapter[Grade] = TypeAdapter(Grade)
 _PAGES: TypeAdapter[tuple[WebPage, ...]] = TypeAdapter(tuple[WebPage, ...])
 
 
-class Cache:
+class Cache(Part):
     """The grades and web results of one library: a `GradeCache`. Thread-safe, across processes too."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def load_grades(self, keys: Sequence[str]) -> dict[str, Grade]:
         """The grades stored under these keys; unknown keys are absent. Those from before a deletion have no reason."""

@@ -10,7 +10,7 @@ from sqlalchemy import delete, func, insert, select
 from crag.core.errors import InputError, NotFoundError
 from crag.core.settings import Settings
 from crag.core.strategies import STRATEGIES, Strategy
-from crag.storage.database import Database
+from crag.storage.database import Part
 from crag.storage.tables import meta
 from crag.text.characters import whole_text
 
@@ -22,17 +22,13 @@ _KEY = "configuration "
 _PUBLISHED = {said.casefold() for each in STRATEGIES.values() for said in (each.name, each.title)}
 
 
-class Configurations:
+class Configurations(Part):
     """A library's saved configurations. Thread-safe, across processes too. Every method raises StorageError."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def all(self) -> dict[str, Strategy]:
         """All of them by name, ordered by it. One of a strategy that is no longer there is left out."""
         wanted = select(meta.c.value).where(meta.c.key.startswith(_KEY, autoescape=True)).order_by(meta.c.key)
-        with self._database.read() as connection:
-            stored = [json.loads(value) for value in connection.scalars(wanted)]
+        stored = [json.loads(value) for value in self._scalars(wanted)]
         return {each["name"]: _strategy(**each) for each in stored if each["base"] in STRATEGIES}
 
     def save(self, name: str, base: str, settings: Settings, *, instead_of: str = "") -> Strategy:

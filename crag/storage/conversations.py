@@ -10,7 +10,7 @@ from sqlalchemy import func, insert, or_, select, update
 
 from crag.core.errors import InputError, NotFoundError
 from crag.core.trace import Outcome
-from crag.storage.database import Database
+from crag.storage.database import Part
 from crag.storage.deletions import DeletedRuns, delete_empty, delete_runs
 from crag.storage.tables import asked_condition, conversations, facts, runs
 from crag.text.formats import iso_now
@@ -35,11 +35,8 @@ class Conversation:
     outcome: Outcome
 
 
-class Conversations:
+class Conversations(Part):
     """A library's conversations. Thread-safe, across processes too. Every method raises StorageError."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def create(self, title: str, runs_of: Sequence[str] = ()) -> str:
         """Begin a conversation, with runs that belonged to none; others join it by `RunRequest.conversation`. Its id.
@@ -87,14 +84,12 @@ class Conversations:
 
     def of(self, run: str) -> str:
         """The id of the conversation that a run belongs to; empty of one that belongs to none, and of no run."""
-        with self._database.read() as connection:
-            return connection.scalar(select(runs.c.conversation).where(runs.c.id == run)) or ""
+        return self._scalar(select(runs.c.conversation).where(runs.c.id == run)) or ""
 
     def runs(self, id: str, most: int = 10_000) -> list[str]:
         """The ids of a conversation's latest `most` runs, oldest first; none of one that there is not."""
         asked = select(runs.c.id).where(runs.c.conversation == id).order_by(runs.c.number.desc()).limit(most)
-        with self._database.read() as connection:
-            return list(connection.scalars(asked))[::-1]
+        return self._scalars(asked)[::-1]
 
     def delete(self, id: str) -> DeletedRuns:
         """Delete a conversation with its runs, as `Runs.delete` does each. Raises NotFoundError."""

@@ -7,14 +7,17 @@ import logging
 import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Select
 from sqlalchemy.exc import DBAPIError
 
 from crag.core.errors import StorageError
 from crag.storage.postgres import PostgresSchema
 from crag.storage.sqlite import SqliteFile
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -142,3 +145,25 @@ class Database:
     def _check_open(self) -> None:
         if self._closed:
             raise StorageError(f"The library {self.place.name} is closed.", "Open it again.")
+
+
+class Part:
+    """A part of what a library holds. Thread-safe, across processes too. Every method raises StorageError."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def _scalar(self, asked: Select[Any]) -> Any:
+        """The first value of the first row; None where there is none."""
+        with self._database.read() as connection:
+            return connection.scalar(asked)
+
+    def _scalars(self, asked: Select[Any]) -> list[Any]:
+        """The first value of each row."""
+        with self._database.read() as connection:
+            return list(connection.scalars(asked))
+
+    def _records(self, kind: type[T], asked: Select[Any]) -> list[T]:
+        """A value for each row, whose columns have the names of its fields."""
+        with self._database.read() as connection:
+            return [kind(**row) for row in connection.execute(asked).mappings()]

@@ -280,7 +280,7 @@ def _put(connection: Connection, new: NewDocument, given: Fields) -> tuple[int, 
     insert_file(connection, number, new.data)
     numbers = insert_chunks(connection, number, [_row(chunk) for chunk in new.chunks])
     if new.vectors is not None:
-        store.put_vectors(connection, numbers, new.vectors)
+        store.put_vectors(connection, store.packed(numbers, new.vectors))
     return number, numbers
 
 
@@ -365,7 +365,7 @@ def insert_content(connection: Connection, content: Mapping[str, Any], kept: NDA
     number = insert_document(connection, unnumbered(content["document"]))
     numbers = insert_chunks(connection, number, list(map(unnumbered, content["chunks"])))
     if kept is not None:
-        store.put_vectors(connection, numbers, kept)
+        store.put_vectors(connection, store.packed(numbers, kept))
     elif numbers:
         connection.execute(insert(unembedded).values(document=number, why=""))
     now = {each["number"]: at for each, at in zip(content["chunks"], numbers, strict=True)}

@@ -12,7 +12,7 @@ from sqlalchemy import Column, Connection, and_, delete, func, insert, select, u
 
 from crag.core.errors import NotFoundError
 from crag.core.runfacts import DaySpending
-from crag.storage.database import Database
+from crag.storage.database import Part
 from crag.storage.deletions import delete_wording
 from crag.storage.runs import spending_of
 from crag.storage.tables import evaluations, question_sets, results
@@ -61,14 +61,11 @@ class EvaluationRecord:
     finished_at: str
 
 
-class Evaluations:
+class Evaluations(Part):
     """A library's question sets, and what came of asking them. Thread-safe, across processes too.
 
     Results refer to their runs by id only: they stay whole when a run, a chunk or a document goes.
     """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     # Sets
 
@@ -85,13 +82,11 @@ class Evaluations:
         """All sets, the latest first."""
         c = question_sets.c
         listed = select(c.id, c.name, c.kind, c.questions, c.problems, c.added_at).order_by(c.added_at.desc(), c.id)
-        with self._database.read() as connection:
-            return [StoredSet(**row) for row in connection.execute(listed).mappings()]
+        return self._records(StoredSet, listed)
 
     def set_content(self, id: str) -> str:
         """What was given to `save_set`. Raises NotFoundError."""
-        with self._database.read() as connection:
-            found: str | None = connection.scalar(select(question_sets.c.content).where(question_sets.c.id == id))
+        found: str | None = self._scalar(select(question_sets.c.content).where(question_sets.c.id == id))
         if found is None:
             raise _no_set(id)
         return found
@@ -139,9 +134,7 @@ class Evaluations:
 
     def all(self) -> list[EvaluationRecord]:
         """Newest first."""
-        with self._database.read() as connection:
-            rows = connection.execute(_RECORD.order_by(evaluations.c.number.desc())).mappings()
-            return [EvaluationRecord(**row) for row in rows]
+        return self._records(EvaluationRecord, _RECORD.order_by(evaluations.c.number.desc()))
 
     def get(self, id: str) -> EvaluationRecord:
         """Raises NotFoundError."""

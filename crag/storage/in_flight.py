@@ -19,7 +19,7 @@ from sqlalchemy import Connection, delete, select
 
 from crag.core.errors import LibraryError
 from crag.storage import store
-from crag.storage.database import Database
+from crag.storage.database import Part
 from crag.storage.tables import meta
 
 _KEY = "in flight "
@@ -47,11 +47,8 @@ class InFlightJob:
     first: str = ""
 
 
-class InFlightJobs:
+class InFlightJobs(Part):
     """The notes of one library. Thread-safe, across processes too. Every method raises StorageError."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def start(self, work: InFlightJob) -> bool:
         """Write down that this begins; False where it can't be: the work goes on without."""
@@ -79,8 +76,7 @@ class InFlightJobs:
 
     def known(self, id: str) -> bool:
         """Whether there is a note of this work. Raises StorageError."""
-        with self._database.read() as connection:
-            return connection.scalar(select(meta.c.key).where(meta.c.key == _KEY + id)) is not None
+        return self._scalar(select(meta.c.key).where(meta.c.key == _KEY + id)) is not None
 
     def cut_off(self) -> list[InFlightJob]:
         """What no program is doing any more, the oldest first. Raises StorageError."""
@@ -95,8 +91,7 @@ class InFlightJobs:
 
     def _notes(self) -> list[dict[str, Any]]:
         wanted = select(meta.c.value).where(meta.c.key.startswith(_KEY, autoescape=True))
-        with self._database.read() as connection:
-            return [json.loads(value) for value in connection.scalars(wanted)]
+        return [json.loads(value) for value in self._scalars(wanted)]
 
 
 def delete_note(connection: Connection, id: str) -> None:

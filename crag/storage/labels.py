@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, 
 
 from crag.core.errors import NotFoundError
 from crag.storage import store
-from crag.storage.database import Database
+from crag.storage.database import Part
 from crag.storage.tables import chunks, documents, labels, tracks
 from crag.text.formats import iso_now
 
@@ -26,11 +26,8 @@ class Label:
     at: str
 
 
-class Labels:
+class Labels(Part):
     """A library's labels. Thread-safe, across processes too."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def save(self, question: str, chunk_id: str, label: Literal["relevant", "irrelevant"]) -> None:
         """Store a label, in place of an earlier one on the same chunk and question. Raises NotFoundError."""
@@ -51,8 +48,7 @@ class Labels:
         """Oldest first."""
         c = labels.c
         kept = select(c.question, c.chunk.label("chunk_id"), c.label, c.at).order_by(c.at, c.chunk)
-        with self._database.read() as connection:
-            return [Label(**row) for row in connection.execute(kept).mappings()]
+        return self._records(Label, kept)
 
 
 def _on(question: str, chunk_id: str) -> ColumnElement[bool]:

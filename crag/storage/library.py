@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 
-from crag.core.errors import CancelledError
+from crag.core.errors import CancelledError, StorageError
 from crag.core.protocols import Embedder, SearchQuery, texts_at_once
 from crag.core.types import RetrievedChunk
 from crag.index.embedded import EmbeddedIndex
@@ -23,7 +25,6 @@ from crag.storage.facts import Facts
 from crag.storage.in_flight import InFlightJobs
 from crag.storage.index_sync import Differences, IndexSync, OpenIndex
 from crag.storage.labels import Labels
-from crag.storage.new_vectors import NewVectors
 from crag.storage.points import Points
 from crag.storage.postgres import PostgresSchema, Server
 from crag.storage.purges import Purges
@@ -132,11 +133,13 @@ class Library:
         `on_progress(done, total)` after each batch. Raises CancelledError, and then nothing has changed.
         """
         size = texts_at_once(self.embedder, _EMBED_BATCH)
-        with NewVectors(self.embedder.dimension) as done:
+        # A file without a name, which SQLite removes: of the new vectors only some are ever in memory.
+        with _kept_apart(), closing(sqlite3.connect("")) as made:
+            made.execute("CREATE TABLE vectors (chunk INTEGER PRIMARY KEY, vector BLOB)")
             while True:
                 with self._database.read() as connection:
                     wanted = store.chunk_numbers(connection)
-                missing = [number for number in wanted if number not in done]
+                missing = sorted({*wanted} - _chunks_in(made))
                 for at in range(0, len(missing), size):
                     if cancel is not None and cancel.is_set():
                         raise CancelledError(
@@ -145,16 +148,17 @@ class Library:
                     with self._database.read() as connection:
                         batch = store.chunks_numbered(connection, missing[at : at + size])
                     if batch:
-                        done.add([*batch], self.embedder.embed([chunk.indexed_text for chunk in batch.values()]))
+                        found = self.embedder.embed([chunk.indexed_text for chunk in batch.values()])
+                        made.executemany("INSERT INTO vectors VALUES (?, ?)", store.packed(batch, found))
                     if on_progress is not None:
-                        on_progress(min(len(wanted), len(done)), len(wanted))
+                        on_progress(len(wanted) - len(missing) + min(len(missing), at + size), len(wanted))
                 with self._database.write() as connection:
-                    numbers = store.chunk_numbers(connection)
-                    # Something was added meanwhile: embed that too, then try again.
-                    if not all(number in done for number in numbers):
-                        continue
-                    store.replace_vectors(connection, done.batches(numbers), self.embedder)
-                    return
+                    # Where something was added meanwhile, that is embedded too, and then this is tried again.
+                    if _chunks_in(made).issuperset(store.chunk_numbers(connection)):
+                        store.replace_vectors(
+                            connection, made.execute("SELECT chunk, vector FROM vectors"), self.embedder
+                        )
+                        return
 
     def verify(self, *, repair: bool = False) -> Differences:
         """Read the whole library and compare its parts; where its index differs from the records. Slow on a large one.
@@ -167,3 +171,20 @@ class Library:
         if problem:
             raise self._database.place.damaged(problem)
         return self._upkeep.repair() if repair else self._upkeep.compare()
+
+
+def _chunks_in(made: sqlite3.Connection) -> set[int]:
+    """The numbers of the chunks that have a new vector."""
+    return {number for (number,) in made.execute("SELECT chunk FROM vectors")}
+
+
+@contextmanager
+def _kept_apart() -> Iterator[None]:
+    """Raises StorageError where the disk has no room for the new vectors until all are there."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StorageError(
+            f"The new vectors can't be kept until all are there: {error}.",
+            "Free disk space for temporary files, or set TMPDIR to a folder with more, and re-index again.",
+        ) from error

@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from crag.core.errors import StorageError
 from crag.index.chunk_index import Contents, Numbers, Vectors
 from crag.storage import search_rows, store
-from crag.storage.database import Database
+from crag.storage.database import Part
 from crag.storage.tables import chunks, documents, unembedded, vectors
 
 _AT_ONCE = 4_000
@@ -40,11 +40,8 @@ class Spans:
         return there, places[there]
 
 
-class Points:
+class Points(Part):
     """A library's chunks as points. Thread-safe, across processes too. Every method raises StorageError."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def standing(self) -> tuple[Contents, int]:
         """What made the vectors, and the generation of the records."""

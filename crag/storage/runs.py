@@ -15,7 +15,7 @@ from crag.core.events import Event, events_from_jsonl, events_to_jsonl
 from crag.core.runfacts import DaySpending
 from crag.core.trace import Trace
 from crag.storage import tracks
-from crag.storage.database import Database
+from crag.storage.database import Part
 from crag.storage.deletions import DeletedRuns, delete_runs, restore
 from crag.storage.facts import note_facts
 from crag.storage.in_flight import delete_note
@@ -52,11 +52,8 @@ class Unreadable:
     remedy: str
 
 
-class Runs:
+class Runs(Part):
     """A library's runs. Thread-safe, across processes too."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def save(self, trace: Trace, events: Sequence[Event]) -> None:
         """Store a run's record and events; a run of the same id is replaced.
@@ -102,8 +99,7 @@ class Runs:
 
     def ids(self) -> list[str]:
         """The ids of all runs, oldest first. A run that is stored again, under its old id, comes last."""
-        with self._database.read() as connection:
-            return list(connection.scalars(select(runs.c.id).order_by(runs.c.number)))
+        return self._scalars(select(runs.c.id).order_by(runs.c.number))
 
     def questions(self, ids: Sequence[str]) -> dict[str, str]:
         """What these runs asked, by their ids; ids of no run are left out."""
@@ -133,8 +129,8 @@ class Runs:
 
     def number(self, id: str) -> int | None:
         """The run's number, another one when it is stored again; None where it is not stored, or no more."""
-        with self._database.read() as connection:
-            return connection.scalar(select(runs.c.number).where(runs.c.id == id))
+        number: int | None = self._scalar(select(runs.c.number).where(runs.c.id == id))
+        return number
 
     def delete(self, id: str) -> DeletedRuns:
         """With it all remembered web results and all reasons of grades go: they hold queries; and its conversation, if
@@ -157,8 +153,7 @@ class Runs:
             return _sum_spending(connection, calls.c.at >= first)
 
     def _parsed(self, id: str, column: Literal["events", "trace"], parse: Callable[[str], T]) -> T:
-        with self._database.read() as connection:
-            text: str | None = connection.scalar(select(runs.c[column]).where(runs.c.id == id))
+        text: str | None = self._scalar(select(runs.c[column]).where(runs.c.id == id))
         if text is None:
             raise _unknown(id)
         try:

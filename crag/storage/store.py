@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -196,23 +197,23 @@ def _set_model(connection: Connection, embedder: Embedder) -> None:
     _set(connection, "dimension", str(embedder.dimension))
 
 
-def put_vectors(connection: Connection, numbers: Sequence[int], rows: NDArray[np.float32]) -> None:
-    """Insert one vector a chunk number, as little-endian float32."""
-    rows = np.ascontiguousarray(rows, dtype="<f4")
-    if len(rows):
-        connection.execute(
-            insert(vectors),
-            [{"chunk": number, "vector": row.tobytes()} for number, row in zip(numbers, rows, strict=True)],
-        )
+def packed(numbers: Iterable[int], rows: NDArray[np.float32]) -> list[tuple[int, bytes]]:
+    """The vector of each chunk as it is stored: little-endian float32."""
+    return [(number, row.tobytes()) for number, row in zip(numbers, rows.astype("<f4"), strict=True)]
 
 
-def replace_vectors(
-    connection: Connection, batches: Iterable[tuple[Sequence[int], NDArray[np.float32]]], embedder: Embedder
-) -> None:
-    """All vectors, and the model that made them on every document; the numbers in `batches` must be all chunks."""
+def put_vectors(connection: Connection, made: Iterable[tuple[int, bytes]]) -> None:
+    """Insert the vectors of these chunk numbers, or replace them."""
+    left = iter(made)
+    while some := list(islice(left, _BATCH)):
+        put(connection, vectors, [{"chunk": number, "vector": vector} for number, vector in some])
+
+
+def replace_vectors(connection: Connection, made: Iterable[tuple[int, bytes]], embedder: Embedder) -> None:
+    """All vectors, and the model that made them on every document; of chunks that are gone none is taken."""
     connection.execute(delete(vectors))
-    for numbers, rows in batches:
-        put_vectors(connection, numbers, rows)
+    there = set(chunk_numbers(connection))
+    put_vectors(connection, ((number, vector) for number, vector in made if number in there))
     _set_model(connection, embedder)
     connection.execute(delete(unembedded))
     connection.execute(update(documents).values(model=embedder.id))

@@ -88,16 +88,15 @@ class Unembedded:
 
         A document whose last vector this was is found by its meaning from now on. Raises ModelMismatchError.
         """
-        by_number = dict(zip(numbers, rows, strict=True))
         with self._database.write(grows=False) as connection:
             store.check_model(connection, self._embedder)
-            there = list(
-                store.select_in(connection, select(chunks.c.number, chunks.c.document), chunks.c.number, numbers)
-            )
-            if there:
-                kept = [{"chunk": number, "vector": _packed(by_number[number])} for number, _ in there]
-                store.put(connection, vectors, kept)
-            _finish(connection, {document for _, document in there})
+            asked = select(chunks.c.number, chunks.c.document)
+            there = {
+                number: document for number, document in store.select_in(connection, asked, chunks.c.number, numbers)
+            }
+            made = store.packed(numbers, rows)
+            store.put_vectors(connection, ((number, vector) for number, vector in made if number in there))
+            _finish(connection, set(there.values()))
 
     def note(self, why: str) -> None:
         """Note why no vectors are made now; empty: they are made."""
@@ -113,7 +112,3 @@ def _finish(connection: Connection, touched: Collection[int]) -> None:
     if whole:
         connection.execute(delete(unembedded).where(listed.in_(whole)))
         store.bump_all(connection, [("embedded", number) for number in sorted(whole)])
-
-
-def _packed(row: NDArray[np.float32]) -> bytes:
-    return np.ascontiguousarray(row, dtype="<f4").tobytes()

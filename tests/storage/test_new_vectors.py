@@ -1,31 +1,52 @@
 """Vectors that are made for a whole library lie in a file until all are there, and are never all in memory."""
 
 import tracemalloc
+from collections.abc import Callable
 
 import numpy as np
 
-from crag.storage.new_vectors import NewVectors
+from crag.core.types import Document
+from crag.storage.library import Library
+from tests.storage.conftest import OpenLibrary
+from tests.support.library_makers import HashEmbedder
+
+Fill = Callable[..., Document]
 
 
-def test_new_vectors_are_read_back_by_number_in_batches() -> None:
-    rows = np.arange(40, dtype=np.float32).reshape(10, 4)
-    with NewVectors(4) as made:
-        made.add([3, 1, 7], rows[:3])
-        made.add([2], rows[3:4])
-        assert len(made) == 4 and 7 in made and 8 not in made
-        ((numbers, found),) = made.batches([1, 2, 7])
-        assert numbers == [1, 2, 7] and found.tolist() == rows[[1, 3, 2]].tolist()
-        assert [*made.batches([])] == []
+def test_what_comes_and_goes_while_vectors_are_made_is_embedded_or_left_out(
+    library: Library, fill: Fill, open_library: OpenLibrary
+) -> None:
+    gone, kept = fill(library, "alpha", 9), fill(library, "beta", 100)
+    library.close()
+    with open_library("library", HashEmbedder("hash-v2", 96)) as other:
+        steps: list[tuple[int, int]] = []
+
+        def meanwhile(done: int, total: int) -> None:
+            if not steps:
+                with open_library("library", HashEmbedder()) as before:
+                    before.documents.delete(gone.id)
+                    fill(before, "gamma", 7)
+            steps.append((done, total))
+
+        other.reindex(meanwhile)
+        assert steps[-1] == (107, 107)
+        assert not other.verify()
+        numbers = other.points.numbers()
+        assert len(numbers) == 107
+        texts = [
+            chunk.indexed_text for document in other.documents.all() for chunk in other.documents.chunks(document.id)
+        ]
+        assert np.array_equal(other.points.vectors(numbers), HashEmbedder("hash-v2", 96).embed(texts))
+        assert {document.id for document in other.documents.all()} >= {kept.id}
 
 
-def test_new_vectors_are_not_in_memory() -> None:
-    rows = np.ones((1_000, 256), np.float32)
-    tracemalloc.start()
-    with NewVectors(256) as made:
-        for at in range(0, 40_000, 1_000):
-            made.add([*range(at, at + 1_000)], rows)
-        for _numbers, found in made.batches([*range(40_000)]):
-            assert found.sum() == found.size
+def test_new_vectors_are_not_in_memory(library: Library, fill: Fill, open_library: OpenLibrary) -> None:
+    for number in range(20):
+        fill(library, f"label{number}", 100)
+    library.close()
+    with open_library("library", HashEmbedder("hash-v2", 4096)) as other:
+        tracemalloc.start()
+        other.reindex()
         _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert most < 20_000_000 < 40_000 * 256 * 4
+        tracemalloc.stop()
+    assert most < 20_000_000 < 2_000 * 4096 * 4
