@@ -13,6 +13,7 @@ from crag.core.errors import DayLimitError, QuotaError, RoomError
 from crag.core.types import Call
 from crag.providers.prices import sum_calls, usable
 from crag.runtime.limits import Buckets
+from crag.runtime.usage import QuotaGuard
 from crag.storage.database import Database
 from crag.storage.places import StorageUse
 from crag.text.formats import count
@@ -51,7 +52,7 @@ class Standing:
         return f"{used} of {self.allowed}" if self.most else f"{used} {self.unit}, no limit"
 
 
-class Quotas:
+class Quotas(QuotaGuard):
     """Thread-safe. An engine asks it before each question, outside call and write, whichever program wants them.
 
     MB and dollars are counted over all processes of a data folder or database, questions by each process for itself.
@@ -117,7 +118,7 @@ class Quotas:
         config, wanted = self._config(), max(more, 1) / MB
         most, libraries, used, there = config.quotas.all_mb, config.limits.libraries, 0.0, 0
         for fresh in (False, True):  # something may have been deleted since all were counted
-            total, there = self.stored.total(workspace, fresh=fresh or more > 0, fresh_total=fresh or makes)
+            total, there = self.stored.total(workspace, fresh=fresh or makes)
             used = total / MB
             if not most or used + wanted <= most:
                 break

@@ -22,7 +22,7 @@ from crag.index import lexical, vectors
 from crag.index.chunk_index import Batch, Candidates, ChunkIndex, Contents, Numbers, Vectors
 from crag.index.lexical import Lexical, Searcher
 from crag.index.stamp import IndexCorruptError, Stamped, put_in_place, stamp, translate_corruption
-from crag.index.vectors import EXACT, Cells, Rows
+from crag.index.vectors import EXACT, Cells, InFile, Rows
 from crag.index.view import View
 
 _log = logging.getLogger(__name__)
@@ -307,7 +307,8 @@ class EmbeddedIndex:
             view, mark, since = self._current(), self._mark, self._since
         part = self._vectors.with_suffix(".part")
         try:
-            vectors.write(self._vectors, part, self._contents, view, self._check_stop)
+            held = InFile(view.generation, view.cells, view.rows)
+            vectors.write(self._vectors, part, self._contents, held, self._check_stop)
             with self._writing(), self._lock:
                 now = self._since
                 # Else all was cleared meanwhile.

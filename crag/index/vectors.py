@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import faiss
 import numpy as np
@@ -139,14 +139,6 @@ class Cells:
             yield numbers[living], self.index.sq.decode(np.ascontiguousarray(codes[living])) + centre
 
 
-class Held(Protocol):
-    """All vectors of one generation."""
-
-    generation: int
-    cells: Cells
-    rows: Rows
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class InFile:
     """What a file holds: cells, or rows where they are few."""
@@ -174,7 +166,7 @@ def read(path: Path, contents: Contents) -> InFile | None:
     return InFile(file.generation, Cells.none(), Rows(numbers, documents, index.index.reconstruct_n(0, file.count)))
 
 
-def write(path: Path, into: Path, contents: Contents, held: Held, check_stop: Callable[[], None]) -> None:
+def write(path: Path, into: Path, contents: Contents, held: InFile, check_stop: Callable[[], None]) -> None:
     """Write into a file what is alive in the cells, which stand at `path`, and the rows after them.
 
     `check_stop` is called again and again, and may raise to end it. Raises OSError and IndexCorruptError.

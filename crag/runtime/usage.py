@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from crag.core.errors import BudgetError, CancelledError, CragError, UnreachableError
 from crag.core.types import Call, Step
@@ -27,29 +27,17 @@ class Budget:
     seconds: float = 120.0
 
 
-class QuotaGuard(Protocol):
-    """What more than one run draws on: the calls and dollars of a day. Thread-safe."""
+class QuotaGuard:
+    """What more than one run draws on: the calls and dollars of a day; here any number. Thread-safe."""
 
     def take(self) -> None:
         """One call is about to begin. Raises BudgetError where none may."""
-        ...
 
     def paid(self, call: Call) -> None:
         """One that was taken has ended."""
-        ...
 
 
-class _Unlimited:
-    """Any number of calls."""
-
-    def take(self) -> None:
-        pass
-
-    def paid(self, call: Call) -> None:
-        pass
-
-
-UNLIMITED: QuotaGuard = _Unlimited()
+UNLIMITED = QuotaGuard()
 
 
 @dataclass(eq=False, slots=True, kw_only=True)

@@ -132,35 +132,31 @@ def _bytes_of(folder: Path) -> int:
 
 
 _INTERVAL = 2.0
-"""Seconds for which a count is used where little is added: a run, some grades."""
+"""Seconds for which the count of all libraries is used."""
 _SHARE = 50
-"""All libraries are counted again after this many times as long as the count took, if that exceeds the interval."""
+"""They are counted again after this many times as long as the count took, if that exceeds the interval."""
 
 
 class StorageUse:
-    """Counts the bytes of each library of a root at intervals. Thread-safe."""
+    """Counts the bytes of each library of a root, all of them at intervals. Thread-safe."""
 
     def __init__(self, root: Libraries) -> None:
         self._root = root
         self._lock = threading.Lock()
         self._each: dict[str, int] = {}
-        self._counted: dict[str, float] = {}
-        """When each library was counted, on the clock of `time.monotonic`."""
         self._next = 0.0
-        """When all are counted again."""
+        """When all are counted again, on the clock of `time.monotonic`."""
 
-    def total(self, workspace: str = "", *, fresh: bool = False, fresh_total: bool = False) -> tuple[int, int]:
+    def total(self, workspace: str = "", *, fresh: bool = False) -> tuple[int, int]:
         """The bytes of all libraries together, and how many there are. Raises StorageError.
 
-        `fresh` counts the library of the workspace now, `fresh_total` all of them. The sum has what that one gained.
+        The library of the workspace is counted now, with `fresh` all of them are. The sum has what that one gained.
         """
         with self._lock:
-            now = time.monotonic()
-            if fresh_total or now >= self._next:
+            if fresh or time.monotonic() >= self._next:
                 self._count_all()
-            key = self._root.key(workspace)
-            if workspace and (fresh or now >= self._counted.get(key, 0.0) + _INTERVAL):
-                self._counted[key] = now
+            if workspace:
+                key = self._root.key(workspace)
                 self._each.pop(key, None)
                 if own := self._root.size(workspace):
                     self._each[key] = own
@@ -173,6 +169,5 @@ class StorageUse:
         except StorageError:
             if not self._next:
                 raise
-        self._counted = dict.fromkeys(self._each, time.monotonic())
         done = time.monotonic()
         self._next = done + max(_INTERVAL, _SHARE * (done - start))

@@ -16,6 +16,7 @@ from typing import Any, cast
 from filelock import FileLock, Timeout
 from sqlalchemy import Connection, Engine, NullPool, QueuePool, create_engine, event
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from crag.core.errors import IndexUnavailableError, StorageError
 from crag.index.stamp import sync
@@ -78,8 +79,9 @@ class SqliteFile:
 
     def __init__(self, path: Path, layout: Layout) -> None:
         self.path, self.layout, self.name = path, layout, library_name(path)
-        self._engine: Engine | None = None
-        self._lock = threading.Lock()
+        pool = {"poolclass": QueuePool, "pool_size": _KEPT, "max_overflow": -1, "pool_use_lifo": True}
+        self._engine = _engine(self._open, **pool)
+        event.listen(self._engine, "checkin", self._returned)
         on_deletion(self._forget)
 
     def translated(self) -> AbstractContextManager[None]:
@@ -103,7 +105,7 @@ class SqliteFile:
         if self.identity() is None:
             _check_placeable(self.path.parent)
         else:
-            self._connect().close()
+            self._engine.connect().close()
 
     def create(self) -> None:
         """Make the file with its tables. It gets its name when it is whole, so an empty one is never a new library."""
@@ -136,26 +138,21 @@ class SqliteFile:
             with self.layout.empty() as connection:
                 yield connection, None
         elif not write:
-            with self._connect() as connection:
+            with self._engine.connect() as connection:
                 yield connection, found
         else:
             self._check_disk(more)
             begin = f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}", "BEGIN IMMEDIATE"
-            with self._connect().execution_options(begin=begin) as connection, connection.begin():
+            with self._engine.connect().execution_options(begin=begin) as connection, connection.begin():
                 yield connection, found
 
     def rest(self) -> None:
         """Keep no connection open until the next use."""
-        with self._lock:
-            engine, self._engine = self._engine, None
-        if engine is not None:
-            engine.dispose()
+        self._engine.dispose()
 
     def _forget(self, gone: Collection[str]) -> None:
         """A compiled statement keeps the values that it was first given."""
-        with self._lock:
-            if self._engine is not None:
-                self._engine.clear_compiled_cache()
+        self._engine.clear_compiled_cache()
 
     @contextmanager
     def alone(self, stop: threading.Event) -> Iterator[bool]:
@@ -195,7 +192,7 @@ class SqliteFile:
             return 0
         held = self._give_up()
         # What is written back is in the log no more: that makes room, too.
-        with self._connect() as connection, suppress(sqlite3.OperationalError):
+        with self._engine.connect() as connection, suppress(sqlite3.OperationalError):
             driver(connection).execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return held or 1
 
@@ -204,7 +201,8 @@ class SqliteFile:
 
         The log is emptied, which else holds the deleted text until it is written over; a reader is not waited for.
         """
-        with self._connect() as borrowed, suppress(sqlite3.OperationalError):  # it stays free within the file then
+        # What is not given back stays free within the file.
+        with self._engine.connect() as borrowed, suppress(sqlite3.OperationalError):
             connection = driver(borrowed)
             left = connection.execute("PRAGMA freelist_count").fetchone()[0]
             while left:
@@ -243,14 +241,10 @@ class SqliteFile:
 
     # Connections
 
-    def _connect(self) -> Connection:
-        with self._lock:
-            if self._engine is None:
-                # What can't be written is opened again each time: somebody else may write it, or the rights may change.
-                kept = {"poolclass": QueuePool, "pool_size": _KEPT, "max_overflow": -1, "pool_use_lifo": True}
-                self._engine = _engine(self._open, **(kept if writable(self.path) else {"poolclass": NullPool}))
-            engine = self._engine
-        return engine.connect()
+    def _returned(self, connection: object, record: ConnectionPoolEntry) -> None:
+        """What can't be written is opened again each time: somebody else may write it, or the rights may change."""
+        if connection is not None and not writable(self.path):
+            record.invalidate()
 
     def _open(self) -> sqlite3.Connection:
         if not writable(self.path):

@@ -79,7 +79,7 @@ def test_a_run_adds_what_it_came_to_and_no_word_of_it(engine: Engine) -> None:
     made = Metrics(dict, standing(lambda: engine, Health(engine.config.storage.data), lambda: True))
     engine.watchers.append(made.watch)
     trace = engine.trace("How long does hiring take?")
-    engine.teams.quotas.stored.total(fresh_total=True)
+    engine.teams.quotas.stored.total(fresh=True)
     found = read(made)
     action = (trace.action.value if trace.action else "none").lower()
     assert found["crag_runs_total", action, trace.outcome, "balanced", "python"] == 1
