@@ -102,10 +102,7 @@ class Workspaces:
 
     def role_in(self, person: Person, name: str) -> Role | None:
         """What a person may do in a workspace; None: they may not enter it, or there is none of this name."""
-        with self._store.read() as connection:
-            found = _select(connection, name)
-            given = _read_memberships(connection, person, name) if found else {}
-        return _role(person, found[0], given.get(name, ())) if found else None
+        return next((each.role for each in self.of(person) if each.workspace.name == name), None)
 
     def own(self, person: Person) -> Workspace:
         """The person's own workspace, made when they first come. Where others shared by their e-mail, it is theirs."""
@@ -284,18 +281,15 @@ def _role(person: Person, workspace: Workspace, given: Iterable[Role]) -> Role |
     return None if best is None else lower(person.role, best)
 
 
-def _read_memberships(connection: Connection, person: Person, name: str | None = None) -> dict[str, list[Role]]:
+def _read_memberships(connection: Connection, person: Person) -> dict[str, list[Role]]:
     """What memberships give the person, by workspace."""
     c = members.c
     mine: ColumnElement[bool] = (c.kind == "person") & (c.who == person.id)
     groups = list(person.groups)
     if groups:
         mine = or_(mine, (c.kind == "group") & c.who.in_(groups))
-    wanted = select(c.workspace, c.role).where(mine)
-    if name is not None:
-        wanted = wanted.where(c.workspace == name)
     found: dict[str, list[Role]] = {}
-    for where, role in connection.execute(wanted):
+    for where, role in connection.execute(select(c.workspace, c.role).where(mine)):
         if role in _GIVEN:
             found.setdefault(where, []).append(role)
     return found

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, select, update
 
-from crag.core.errors import InputError, NotFoundError, StorageError
+from crag.core.errors import InputError, NotFoundError
 from crag.core.metadata import Fields, Value, checked_fields, fields_of, stored_fields
 from crag.core.protocols import Embedder
 from crag.core.tables import dump_tables
@@ -377,21 +377,9 @@ def insert_content(connection: Connection, content: Mapping[str, Any], kept: NDA
 
 
 def remove(connection: Connection, number: int) -> None:
-    """Delete a document and all that hangs on it or quotes it, but runs; then look whether anything is left."""
-    its_own = stored_chunks.c.document == number
-    numbers = select(func.min(stored_chunks.c.number), func.max(stored_chunks.c.number)).where(its_own)
-    first, last = connection.execute(numbers).one()
+    """Delete a document and all that hangs on it or quotes it, but runs: the keys of other tables see to that."""
     connection.execute(delete(documents).where(documents.c.number == number))
     connection.execute(delete(reasons))
-    left = store.count(connection, files, files.c.document == number)
-    left += store.count(connection, stored_chunks, its_own)
-    if first is not None:
-        # A document's chunks are numbered in one transaction, so no other document's lie between.
-        left += store.count(connection, vectors, vectors.c.chunk.between(first, last))
-    if left:
-        raise StorageError(
-            f"Deleting left {left} rows behind, so it was undone.", "Make a copy of the library file and report this."
-        )
 
 
 def number_of(connection: Connection, id: str) -> int:

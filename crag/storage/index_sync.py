@@ -206,15 +206,17 @@ class IndexSync:
             generation = store.meta(connection).generation
             if not ours or index.generation >= generation:  # another process was first
                 return
-            changes = search_rows.changed_since(connection, index.generation)
-            if changes is not None and changes.deleted and index.keeps_words and index.size <= _SMALL:
-                changes = None
-            if changes is None:
+            kinds = search_rows.changes_between(connection, index.generation, generation)
+            deleted = [document for document, kind in (kinds or {}).items() if "deleted" in kind]
+            if kinds is None or (deleted and index.keeps_words and index.size <= _SMALL):
+                of = None
                 self._clear(index)
             else:
-                index.delete([*changes.deleted, *changes.embedded])
+                there = {document: kind for document, kind in kinds.items() if "deleted" not in kind}
+                of = [document for document, kind in there.items() if kind & {"added", "embedded"}]
+                # What was embedded later is there already, with its words alone.
+                index.delete([*deleted, *(document for document in of if "added" not in there[document])])
             before, total, committed = max(index.generation, 0), 0, 0
-            of = None if changes is None else [*changes.added, *changes.embedded]
             for batches in search_rows.batches(connection, of, _AT_ONCE):
                 if stop.is_set() and total > _SMALL:
                     return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -25,18 +24,6 @@ _BATCH = 1000
 _PLACES = select(chunks.c.number, chunks.c.document, chunks.c.page)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
-    """The documents that were added, deleted, or `embedded` since some generation; each is in one of them.
-
-    Those `embedded` were there before, with their words alone.
-    """
-
-    added: Sequence[int]
-    deleted: Sequence[int]
-    embedded: Sequence[int]
-
-
 def contents_of(known: store.Meta) -> Contents:
     """What an index of this library holds."""
     return Contents(library=known.library, model=known.model, dimension=known.dimension)
@@ -52,18 +39,6 @@ def changes_between(connection: Connection, since: int, now: int) -> dict[int, s
     for document, kind in noted:
         found.setdefault(document, set()).add(kind)
     return found
-
-
-def changed_since(connection: Connection, since: int) -> Changes | None:
-    """What changed after generation `since`; None where only all together tells, as after all was embedded again."""
-    found = changes_between(connection, since, store.meta(connection).generation)
-    if found is None:
-        return None
-    deleted = [document for document, kinds in found.items() if "deleted" in kinds]
-    there = {document: kinds for document, kinds in found.items() if "deleted" not in kinds}
-    added = [document for document, kinds in there.items() if "added" in kinds]
-    embedded = [document for document, kinds in there.items() if "embedded" in kinds and "added" not in kinds]
-    return Changes(added=added, deleted=deleted, embedded=embedded)
 
 
 def batches(connection: Connection, of: Sequence[int] | None, at_once: int) -> Iterator[list[Batch]]:
