@@ -25,11 +25,10 @@ class Buckets:
     def take(self, who: Hashable) -> float:
         """One request: 0 where it may be made, else the seconds until one may."""
         with self._lock:
-            at = self._now()
-            left, since = self._left.pop(who, (float(self.rate), at))
-            left = min(float(self.rate), left + (at - since) * self.rate / 60)
+            left = self._refilled(who)
             free = left >= 1
-            self._left[who] = (left - 1 if free else 0.0 if self._harsh else left), at
+            self._left[who] = (left - 1 if free else 0.0 if self._harsh else left), self._now()
+            self._left.move_to_end(who)
             if len(self._left) > _MOST:
                 self._left.popitem(last=False)
             return 0.0 if free else (1 - left) * 60 / self.rate
@@ -37,9 +36,12 @@ class Buckets:
     def left(self, who: Hashable) -> float:
         """How many requests may be made now."""
         with self._lock:
-            at = self._now()
-            left, since = self._left.get(who, (float(self.rate), at))
-            return min(float(self.rate), left + (at - since) * self.rate / 60)
+            return self._refilled(who)
+
+    def _refilled(self, who: Hashable) -> float:
+        at = self._now()
+        left, since = self._left.get(who, (float(self.rate), at))
+        return min(float(self.rate), left + (at - since) * self.rate / 60)
 
 
 class Shares:

@@ -11,8 +11,9 @@ import contextvars
 import queue
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from concurrent.futures import Future, wait
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+from concurrent.futures import Future
+from contextlib import closing
 from functools import cache
 from typing import Any, TypeVar
 
@@ -47,16 +48,17 @@ def wait_for(
     work: Callable[[], Coroutine[Any, Any, T]], *, seconds: float, cancel: threading.Event, clock: Clock = CLOCK
 ) -> T:
     """What the coroutine returns. Raises what it raises, UnreachableError after `seconds`, CancelledError on Stop."""
-    future, over = _submit(work), clock.timer(seconds)
-    try:
-        return _result(future, lambda: _check(over, seconds, cancel))
-    finally:
-        future.cancel()
+
+    async def once() -> AsyncIterator[T]:
+        yield await work()
+
+    with closing(iterate(once, seconds=seconds, cancel=cancel, clock=clock)) as found:
+        return next(found)
 
 
 def iterate(
     work: Callable[[], AsyncIterator[T]], *, seconds: float, cancel: threading.Event, clock: Clock = CLOCK
-) -> Iterator[T]:
+) -> Generator[T, None, None]:
     """The items as they come. Raises as `wait_for` does. Closing the iterator ends the call."""
     items: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
@@ -81,17 +83,6 @@ def iterate(
             _check(over, seconds, cancel)
     finally:
         future.cancel()
-
-
-def _result(future: Future[T], check: Callable[[], None]) -> T:
-    """What it comes to, with a check at each beat until then.
-
-    Whether it is over is seen by the wait itself: a time-out of `result` may be the beat's or the work's own, and asked
-    afterwards, the work may have ended in between.
-    """
-    while not wait([future], timeout=BEAT).done:
-        check()
-    return future.result()
 
 
 def _submit(work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 
 from crag.core.errors import CancelledError, StorageError
 from crag.core.protocols import Embedder, SearchQuery, texts_at_once
@@ -37,7 +36,7 @@ from crag.storage.unembedded import Unembedded
 _EMBED_BATCH = 64
 
 
-class Library:
+class Library(AbstractContextManager["Library"]):
     """One folder's library: its `documents`, those `unembedded`, their `points`, `purges`, `runs`, `conversations`
     and `facts`, `in_flight`, `labels`, `cache`, `evaluations` and `configurations`.
 
@@ -96,12 +95,7 @@ class Library:
         """Whether anything was ever stored here."""
         return self._database.exists
 
-    def __enter__(self) -> Library:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     @property

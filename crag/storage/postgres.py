@@ -17,6 +17,7 @@ from sqlalchemy import (
     Table,
     Text,
     create_engine,
+    inspect,
     make_url,
     select,
     text,
@@ -214,8 +215,7 @@ def lock(connection: Connection, schema: str) -> None:
 
 
 def _any_kept(connection: Connection) -> bool:
-    found = connection.execute(_FIND, {"schema": KEPT.schema, "table": KEPT.name}).first()
-    return found is not None and found[1] is not None
+    return inspect(connection).has_table(KEPT.name, KEPT.schema)
 
 
 class PostgresSchema:

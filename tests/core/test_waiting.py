@@ -4,12 +4,11 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import AsyncIterator
-from concurrent.futures import Future
 
 import pytest
 
 from crag.core.errors import CancelledError, UnreachableError
-from crag.runtime.waiting import _result, iterate, wait_for
+from crag.runtime.waiting import BEAT, iterate, wait_for
 
 SPOT: contextvars.ContextVar[str] = contextvars.ContextVar("spot", default="nowhere")
 
@@ -34,19 +33,17 @@ class Slow:
         await self.run()
 
 
-def test_work_that_ends_just_after_a_beat_is_not_taken_for_one_that_timed_out() -> None:
-    class Late(Future[int]):
-        """It ends right after the first look at it has waited in vain."""
+@pytest.mark.parametrize("beats", [0.9, 1.0, 1.1])
+def test_work_that_ends_about_a_beat_later_or_times_out_itself_is_heard(beats: float) -> None:
+    async def late(fails: bool) -> int:
+        await asyncio.sleep(beats * BEAT)
+        if fails:
+            raise TimeoutError("its own")
+        return 7
 
-        def result(self, timeout: float | None = None) -> int:
-            try:
-                return super().result(timeout)
-            except TimeoutError:
-                self.set_result(7)
-                raise
-
-    late = Late()
-    assert _result(late, lambda: None if late.done() else late.set_result(7)) == 7
+    assert wait_for(lambda: late(False), seconds=30, cancel=threading.Event()) == 7
+    with pytest.raises(TimeoutError, match="its own"):
+        wait_for(lambda: late(True), seconds=30, cancel=threading.Event())
 
 
 def test_after_its_seconds_the_work_is_ended() -> None:
