@@ -28,7 +28,8 @@ class Configurations(Part):
     def all(self) -> dict[str, Strategy]:
         """All of them by name, ordered by it. One of a strategy that is no longer there is left out."""
         wanted = select(meta.c.value).where(meta.c.key.startswith(_KEY, autoescape=True)).order_by(meta.c.key)
-        stored = [json.loads(value) for value in self._scalars(wanted)]
+        with self._database.read() as connection:
+            stored = [json.loads(value) for value in connection.scalars(wanted)]
         return {each["name"]: _strategy(**each) for each in stored if each["base"] in STRATEGIES}
 
     def save(self, name: str, base: str, settings: Settings, *, instead_of: str = "") -> Strategy:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, Select
+from sqlalchemy import ColumnElement, Connection, Select
 from sqlalchemy.exc import DBAPIError
 
 from crag.core.errors import StorageError
 from crag.storage.postgres import PostgresSchema
 from crag.storage.sqlite import SqliteFile
+from crag.storage.store import select_in
 
 T = TypeVar("T")
 
@@ -162,6 +163,11 @@ class Part:
         """The first value of each row."""
         with self._database.read() as connection:
             return list(connection.scalars(asked))
+
+    def _among(self, asked: Select[Any], column: ColumnElement[Any], values: Sequence[Any] | None) -> list[Any]:
+        """The rows whose `column` is one of these values; None: all rows."""
+        with self._database.read() as connection:
+            return list(select_in(connection, asked, column, values))
 
     def _records(self, kind: type[T], asked: Select[Any]) -> list[T]:
         """A value for each row, whose columns have the names of its fields."""

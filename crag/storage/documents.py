@@ -20,7 +20,7 @@ from crag.core.tables import dump_tables
 from crag.core.trace import Track
 from crag.core.types import Chunk, Document
 from crag.storage import store, tracks
-from crag.storage.database import Database
+from crag.storage.database import Database, Part
 from crag.storage.labels import Lost, take_over
 from crag.storage.sqlite import driver
 from crag.storage.tables import chunks as stored_chunks
@@ -54,14 +54,13 @@ class NewDocument:
     instead_of: str = ""
 
 
-class Documents:
+class Documents(Part):
     """A library's documents. Thread-safe, across processes too."""
 
     def __init__(self, database: Database, embedder: Embedder, forget: Callable[[], None] = lambda: None) -> None:
         """`forget` is called after a deletion, so that the chunk index forgets the words, too."""
-        self._database = database
-        self._embedder = embedder
-        self._forget = forget
+        super().__init__(database)
+        self._embedder, self._forget = embedder, forget
 
     def add(
         self,
@@ -130,8 +129,7 @@ class Documents:
         """The documents' names by their ids, in the order they were added; with `ids` of those alone, in no order."""
         c = documents.c
         asked = select(c.id, c.name).order_by(c.number)
-        with self._database.read() as connection:
-            return {id: name for id, name in store.select_in(connection, asked, c.id, ids)}
+        return dict(map(tuple, self._among(asked, c.id, ids)))
 
     def get(self, id: str) -> Document:
         """Raises NotFoundError."""
@@ -148,9 +146,7 @@ class Documents:
     def given(self, ids: Sequence[str] | None = None) -> dict[str, dict[str, Value]]:
         """The fields that people gave to these documents, or to all, by their ids; those without are left out."""
         asked = select(documents.c.id, documents.c.meta).order_by(documents.c.number)
-        with self._database.read() as connection:
-            found = store.select_in(connection, asked, documents.c.id, ids)
-            return {id: stored_fields(given) for id, given in found if given}
+        return {id: stored_fields(given) for id, given in self._among(asked, documents.c.id, ids) if given}
 
     def fields(self, id: str) -> dict[str, Value]:
         """All fields of a document that a filter may ask for: its own, and those given to it. Raises NotFoundError."""
@@ -219,9 +215,7 @@ class Documents:
         c = stored_chunks.c
         first = and_(c.document == documents.c.number, c.ordinal == 0)
         asked = select(documents.c.id, c.id, c.page, c.start, c.end).join_from(documents, stored_chunks, first)
-        with self._database.read() as connection:
-            found = store.select_in(connection, asked, documents.c.id, ids)
-            return {document: (id, page, start, end) for document, id, page, start, end in found}
+        return {document: tuple(chunk) for document, *chunk in self._among(asked, documents.c.id, ids)}
 
     def chunks(self, id: str, *, page: int | None = None, lines: bool = True) -> list[Chunk]:
         """A document's chunks in reading order, or those that begin on a page. Raises NotFoundError.

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, func, insert, select
 from crag.core.runfacts import DaySpending, RunFacts, figures_of
 from crag.core.trace import Trace
 from crag.core.types import Document
-from crag.storage.database import Database
+from crag.storage.database import Database, Part
 from crag.storage.store import select_in
 from crag.storage.tables import facts, runs, was_asked
 
@@ -31,12 +31,13 @@ class Standing:
     last: int
 
 
-class Facts:
+class Facts(Part):
     """A library's figures of runs. Thread-safe, across processes too. Every method raises StorageError."""
 
     def __init__(self, database: Database, workspace: str) -> None:
         """`workspace` is the library's name, which no row repeats: a private one may be given another."""
-        self._database, self._workspace = database, workspace
+        super().__init__(database)
+        self._workspace = workspace
 
     def standing(self) -> Standing:
         """Another value as soon as `since` or `citing` would return something else, at little cost."""

@@ -91,7 +91,8 @@ class InFlightJobs(Part):
 
     def _notes(self) -> list[dict[str, Any]]:
         wanted = select(meta.c.value).where(meta.c.key.startswith(_KEY, autoescape=True))
-        return [json.loads(value) for value in self._scalars(wanted)]
+        with self._database.read() as connection:
+            return [json.loads(value) for value in connection.scalars(wanted)]
 
 
 def delete_note(connection: Connection, id: str) -> None:

@@ -96,11 +96,9 @@ class Points(Part):
     def pages(self, numbers: Sequence[int]) -> dict[int, int]:
         """The pages, from 1, of these chunks by their numbers; unknown numbers are absent."""
         asked = select(chunks.c.number, chunks.c.page)
-        with self._database.read() as connection:
-            return dict(map(tuple, store.select_in(connection, asked, chunks.c.number, numbers)))
+        return dict(map(tuple, self._among(asked, chunks.c.number, numbers)))
 
     def texts(self, numbers: Sequence[int]) -> dict[int, str]:
         """The texts of these chunks by their numbers; unknown numbers are absent."""
         asked = select(chunks.c.number, chunks.c.text)
-        with self._database.read() as connection:
-            return dict(map(tuple, store.select_in(connection, asked, chunks.c.number, numbers)))
+        return dict(map(tuple, self._among(asked, chunks.c.number, numbers)))

@@ -19,7 +19,7 @@ from crag.core.purging import KEEP, Conditions, Due, Standing, due
 from crag.core.trace import Track
 from crag.core.types import Document
 from crag.storage import store
-from crag.storage.database import Database
+from crag.storage.database import Database, Part
 from crag.storage.documents import insert_content, number_of, read_content, remove
 from crag.storage.tables import documents, files, purged
 from crag.storage.tracks import of_documents
@@ -41,7 +41,7 @@ class Purged:
     why: str
 
 
-class Purges:
+class Purges(Part):
     """What purges take out of a library. Thread-safe, across processes too.
 
     A document that was taken out is in no list, search or count, and its words and vectors leave the index.
@@ -49,7 +49,8 @@ class Purges:
 
     def __init__(self, database: Database, embedder: Embedder, forget: Callable[[], None]) -> None:
         """`forget` is called after documents were taken out, so that the chunk index forgets the words, too."""
-        self._database, self._embedder, self._forget = database, embedder, forget
+        super().__init__(database)
+        self._embedder, self._forget = embedder, forget
 
     def due(self, conditions: Conditions, now: datetime | None = None) -> list[Due]:
         """The documents that a purge would take out now, oldest first. Raises FilterError."""
@@ -79,9 +80,7 @@ class Purges:
         """What can be brought back, the latest first."""
         p = purged.c
         lately = select(p.id, p.name, p.at, p.reason.label("why")).where(p.at > _least(now))
-        with self._database.read() as connection:
-            rows = connection.execute(lately.order_by(p.at.desc(), p.name)).mappings()
-            return [Purged(**row) for row in rows]
+        return self._records(Purged, lately.order_by(p.at.desc(), p.name))
 
     def undo(self, id: str, now: datetime | None = None) -> Document:
         """Bring a document back with its file, chunks, vectors, fields, labels and track record.

@@ -19,7 +19,6 @@ from crag.storage.database import Part
 from crag.storage.deletions import DeletedRuns, delete_runs, restore
 from crag.storage.facts import note_facts
 from crag.storage.in_flight import delete_note
-from crag.storage.store import select_in
 from crag.storage.tables import asked_condition, calls, conversations, runs, was_asked
 
 T = TypeVar("T")
@@ -103,8 +102,7 @@ class Runs(Part):
 
     def questions(self, ids: Sequence[str]) -> dict[str, str]:
         """What these runs asked, by their ids; ids of no run are left out."""
-        with self._database.read() as connection:
-            return dict(select_in(connection, select(runs.c.id, runs.c.question), runs.c.id, ids))
+        return dict(map(tuple, self._among(select(runs.c.id, runs.c.question), runs.c.id, ids)))
 
     def events(self, id: str) -> list[Event]:
         """Raises NotFoundError, and StorageError for a run of another version that can't be read."""
@@ -118,9 +116,7 @@ class Runs(Part):
         """These runs' records as they are read, in the given order; ids of no run are left out."""
         for at in range(0, len(ids), _TRACE_BATCH):
             some = ids[at : at + _TRACE_BATCH]
-            with self._database.read() as connection:
-                found = select_in(connection, select(runs.c.id, runs.c.trace), runs.c.id, some)
-                texts = {row.id: row.trace for row in found}
+            texts = dict(map(tuple, self._among(select(runs.c.id, runs.c.trace), runs.c.id, some)))
             yield from (_read(id, texts[id]) for id in some if id in texts)
 
     def readable(self, ids: Sequence[str]) -> Iterator[Trace]:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, delete, func, select, update
 from crag.core.protocols import Embedder
 from crag.core.types import Chunk
 from crag.storage import store
-from crag.storage.database import Database
+from crag.storage.database import Database, Part
 from crag.storage.tables import chunks, documents, unembedded, vectors
 
 _MISSING = (
@@ -38,11 +38,12 @@ class Standing:
     why: str = ""
 
 
-class Unembedded:
+class Unembedded(Part):
     """A library's documents without all of their vectors. Thread-safe, across processes too."""
 
     def __init__(self, database: Database, embedder: Embedder) -> None:
-        self._database, self._embedder = database, embedder
+        super().__init__(database)
+        self._embedder = embedder
         self.turn = threading.Lock()
         """Who makes vectors holds it: two would make the same."""
 
@@ -53,8 +54,7 @@ class Unembedded:
 
     def missing(self) -> int:
         """How many of their chunks have no vector."""
-        with self._database.read() as connection:
-            return connection.scalars(select(func.count()).select_from(_MISSING)).one()
+        return int(self._scalar(select(func.count()).select_from(_MISSING)))
 
     def share(self) -> float:
         """The share of all chunks that have a vector, of 0 to 1."""
