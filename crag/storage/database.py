@@ -79,8 +79,8 @@ class Database:
                 self._meet(found)
                 yield connection
 
-    def free(self, work: Callable[[Connection], object]) -> None:
-        """A write transaction that only removes, and the space of what it removed given back.
+    def free(self, work: Callable[[Connection], T]) -> T:
+        """What `work` returns, in a write transaction that only removes; the space of that is given back.
 
         Where there is no room for it, `work` may be done twice.
         """
@@ -88,26 +88,27 @@ class Database:
         with self._translated(), self._writing:
             held, found = 0, self._look()
             try:
-                self._remove(work)
+                done = self._remove(work)
             except DBAPIError as error:
                 held = self.place.make_room(error)
                 if not held:
                     raise
-                self._remove(work)
+                done = self._remove(work)
             if found is not None:
                 self.place.reclaim()
             if held:
                 self.place.reserve(held)
+            return done
 
     def close(self) -> None:
         """Close what is idle now and the rest as it comes back. Closing twice does nothing."""
         self._closed = True
         self.place.rest()
 
-    def _remove(self, work: Callable[[Connection], object]) -> None:
+    def _remove(self, work: Callable[[Connection], T]) -> T:
         with self.place.transaction(write=True) as (connection, found):
             self._meet(found)
-            work(connection)  # where there is nothing to remove, it finds that itself and says so
+            return work(connection)  # where there is nothing to remove, it finds that itself and says so
 
     def _look(self) -> Hashable:
         found = self.place.identity()

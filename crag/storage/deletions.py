@@ -32,10 +32,9 @@ def delete_runs(database: Database, where: ColumnElement[bool], unknown: NotFoun
     """Delete these runs, with all remembered web results and reasons of grades: they hold queries. A conversation goes
     with its last run. Raises `unknown` where there are none.
     """
-    gone: list[DeletedRuns] = []
-    database.free(lambda connection: gone.append(_remove(connection, where, unknown)))
-    memory.forget([*gone[-1].ids, *(row["id"] for row in gone[-1].rows[conversations])])
-    return gone[-1]
+    gone = database.free(lambda connection: _remove(connection, where, unknown))
+    memory.forget([*gone.ids, *(row["id"] for row in gone.rows[conversations])])
+    return gone
 
 
 def _remove(connection: Connection, where: ColumnElement[bool], unknown: NotFoundError) -> DeletedRuns:

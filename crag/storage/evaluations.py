@@ -152,18 +152,17 @@ class Evaluations(Part):
 
         With its runs all that goes with a run, see `Runs.delete`.
         """
-        gone = [id]
 
-        def removed(connection: Connection) -> None:
+        def removed(connection: Connection) -> list[str]:
             connection.execute(delete(evaluations).where(evaluations.c.number == _number(connection, id)))
-            if runs:
-                first, behind = _its_runs(id)
-                its_own = delete(stored_runs).where(stored_runs.c.id >= first, stored_runs.c.id < behind)
-                gone.extend(connection.scalars(its_own.returning(stored_runs.c.id)))
-                delete_wording(connection)
+            if not runs:
+                return []
+            first, behind = _its_runs(id)
+            its_own = delete(stored_runs).where(stored_runs.c.id >= first, stored_runs.c.id < behind)
+            delete_wording(connection)
+            return list(connection.scalars(its_own.returning(stored_runs.c.id)))
 
-        self._database.free(removed)
-        memory.forget(gone)
+        memory.forget([id, *self._database.free(removed)])
 
     def spending(self, id: str) -> list[DaySpending]:
         """What its runs' outside calls took, also of runs deleted since, by day and model. Raises NotFoundError."""

@@ -104,14 +104,13 @@ class Purges(Part):
         kept, size = np.frombuffer(row.vectors, "<f4"), (len(content["chunks"]), self._embedder.dimension)
         whole = row.model == store.model_name(self._embedder) and kept.size == size[0] * size[1]
 
-        def moved(connection: Connection) -> None:
+        def moved(connection: Connection) -> Document:
             store.ensure_model(connection, self._embedder)
             _bring_back(connection, id, self._embedder.id, content, kept.reshape(size) if whole else None)
-
-        self._database.free(moved)
-        with self._database.read() as connection:
             asked = select(documents.c.record, documents.c.model).where(documents.c.id == id)
             return store.document_of(*connection.execute(asked).one())
+
+        return self._database.free(moved)
 
     def expire(self, now: datetime | None = None) -> int:
         """Delete for good what can't be brought back any more; how many documents that were."""
