@@ -280,9 +280,11 @@ async def follow_run(
         try:
             for item in run:
                 put(item)
-        except BaseException as raised:
+        except BaseException as raised:  # noqa: BLE001
+            # Not raised here: the job would clear frames of it that the loop works in by then.
             error = raised
-            raise
+            if not isinstance(raised, CragError):
+                _log.exception("A run stopped on a defect")
         finally:
             ended()
             put(_End(error))
