@@ -9,7 +9,7 @@ import pytest
 
 from crag.core.errors import CancelledError
 from crag.runtime.fair_queue import FairQueue, QueueTicket
-from crag.runtime.jobs import WorkQueue
+from crag.runtime.jobs import WorkQueue, follow_run
 from crag.runtime.limits import Shares
 from crag.runtime.slow_clients import RefusedError
 
@@ -214,3 +214,10 @@ def test_what_waits_when_the_server_ends_is_refused_and_what_works_is_stopped() 
         await work.ended(30)
 
     asyncio.run(scenario())
+
+
+@pytest.mark.anyio
+async def test_what_each_run_raises_is_heard() -> None:
+    for _ in range(300):
+        with pytest.raises(ZeroDivisionError):
+            assert [each async for each in follow_run(map((1).__truediv__, [0]), NEVER)]

@@ -11,9 +11,7 @@ from tests.support.library_makers import HashEmbedder, fill
 ANOTHER = HashEmbedder("hash-v2", 4096)
 
 
-def test_what_comes_and_goes_while_vectors_are_made_is_embedded_or_left_out(
-    library: Library, open_library: OpenLibrary
-) -> None:
+def test_what_comes_and_goes_meanwhile_is_embedded_or_left_out(library: Library, open_library: OpenLibrary) -> None:
     gone, other, steps = fill(library, "alpha", 9), open_library("library", ANOTHER), list[tuple[int, int]]()
     fill(library, "beta", 100)
 
