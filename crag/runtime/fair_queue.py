@@ -91,11 +91,13 @@ class FairQueue:
             ticket.came()
         here = {ticket.tenant for ticket in (*self._running, *self._waiting)}
         self._served = {tenant: at for tenant, at in self._served.items() if tenant in here}
-        running, waiting, served, self._places, ended = [*self._running], [*self._waiting], {**self._served}, {}, 0
+        running, waiting, served = [*self._running], [*self._waiting], {**self._served}
+        places, ended = dict[QueueTicket, int](), 0
         while waiting and running:
             del running[0]
             ended += 1
-            self._places |= dict.fromkeys(self._let_in(running, waiting, served), ended)
+            places |= dict.fromkeys(self._let_in(running, waiting, served), ended)
+        self._places = places  # at once: `before` looks without the lock
         self.changed.notify_all()
 
     def _let_in(
