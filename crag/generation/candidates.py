@@ -18,7 +18,7 @@ from crag.generation.line_items import plain_stems
 from crag.generation.lists import lines_of, list_end
 from crag.generation.short import Found
 from crag.generation.subjects import MAX_QUESTION
-from crag.text.sentences import STOPS, ends_as_sentence, sentences
+from crag.text.sentences import ITEM, STOPS, ends_as_sentence, sentences
 from crag.text.words import count_words, significant_stems, stem, words
 
 CANDIDATE_FEATURES = ("score", "strip", "label", "figures", "kind", "covered", "read")
@@ -154,12 +154,15 @@ def _value_end(unit: Unit, source: Chunk | WebPage) -> int | None:
 def _text_end(unit: Unit, source: Chunk | WebPage) -> int | None:
     """Where the sentences end under a heading or behind a question; None of what states something, and of no such."""
     text = unit.text.strip()
-    asks = text.endswith(_ASKS)
-    if "\n" in text or _ITEM.match(text) or (is_statement(text) and not asks):
+    asks, bullet = text.endswith(_ASKS), ITEM.match(text)
+    if "\n" in text or _ITEM.match(text[bullet.end() :] if bullet else text) or (is_statement(text) and not asks):
         return None
     first, _ = next(lines_of(source.text, unit.last), (0, 0))
-    if not first or not (asks or "\n" in source.text[unit.last : first]):
+    if not first or ITEM.match(source.text, first) or not (asks or "\n" in source.text[unit.last : first]):
         return None
+    before = source.text[max(0, unit.first - LONG_STRIP) : unit.first].rstrip().rpartition("\n")[2]
+    if bullet and ITEM.match(before):
+        return None  # the last item of a list, and what follows the list
     under = source.text[first : first + LONG_STRIP].partition("\n\n")[0]
     told = takewhile(lambda span: not under[: span[1]].endswith(_ASKS), sentences(under))
     ends = [end for start, end in told if ends_as_sentence(under[start:end])]
@@ -248,9 +251,13 @@ def labels_of(unit: Unit, source: Chunk | WebPage | None) -> list[str]:
 
 
 def cut_to_part(question: str, unit: Unit) -> Unit:
-    """The one line of a unit whose label the question says whole, where all its lines are items of a list or rows."""
+    """The one line of a unit whose label the question says whole, where all its lines are items of a list or rows.
+
+    A line with a bullet over one without is no item beside it, but what that one is about.
+    """
     lines = [(start, end, _label_of(unit.text[start:end])) for start, end in lines_of(unit.text)]
-    if len(lines) < 2 or not all(_ITEM.match(unit.text, start, end) for start, end, _ in lines):
+    bullets = {ITEM.match(unit.text, start) is not None for start, *_ in lines}
+    if len(lines) < 2 or len(bullets) > 1 or not all(_ITEM.match(unit.text, start, end) for start, end, _ in lines):
         return unit
     asked = frozenset(map(stem, words(question[:MAX_QUESTION])))
     longest = max((len(label) for _, _, label in lines if label <= asked), default=0)
