@@ -20,7 +20,6 @@ from crag.text.sentences import sentences
 MOST_CHARACTERS = 500
 MOST_ITEMS = 8
 """Cells that one answer may be worked out from."""
-_MOST_YEARS = 6
 
 _MOVE = r"(?:change|increase|decrease|growth|decline|difference|variance)(?: ?/ ?\(?(?:increase|decrease)\)?)?(?!\w)"
 _OF = r"(?: \((?:decrease|increase)\))?(?: (?:in|of|for|to|between)(?: the (?:amount|value)(?: (?:of|for))?)?(?!\w))?"
@@ -135,7 +134,7 @@ def _over_periods(text: str) -> Asked | None:
     gap = when(periods[-1])[0] - when(periods[0])[0]
     if kind in ("average", "sum"):
         if len(periods) == 2 and gap > 1:
-            if how not in _RANGES or gap >= _MOST_YEARS:
+            if how not in _RANGES or gap >= MOST_ITEMS:
                 return None
             periods = [move_years(periods[0], place) for place in range(gap + 1)]
         said = _COUNT.search(text)

@@ -63,11 +63,8 @@ def recognise(
     What it can't read stays as it is, and is what it returns. Raises CancelledError.
     """
     numbers = tuple(page.number for page in pages if page.scanned or page.number in pictured)
-    seen = (
-        numbers
-        if not any(page.text.strip() for page in pages)
-        else tuple(page.number for page in pages if page.scanned)
-    )
+    typed = any(page.text.strip() for page in pages)
+    seen = tuple(page.number for page in pages if page.scanned) if typed else numbers
     if not numbers or media not in ("pdf", "image"):
         return None
     if not installed() or not config.limits.recognise_pages:

@@ -76,15 +76,9 @@ def test_of_a_list_the_one_item_that_the_question_names_is_quoted(question: str,
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (
-            "Security disclosures #326\nRobin: Marcin was asked. He may come.\n\nNext topic",
-            "Security disclosures #326 Robin: Marcin was asked [1]. He may come [1].",
-        ),
+        ("Disclosures #326\nRob was asked. He comes.\n\nNext", "Disclosures #326 Rob was asked [1]. He comes [1]."),
         ("Can I bring my dog?\nYes, on a lead.\nCan I smoke?", "Can I bring my dog [1]? Yes, on a lead [1]."),
-        (
-            "• Security disclosures #326\n\nMarcin was asked. He may come.\n\n• Policies",
-            "Security disclosures #326 Marcin was asked [1]. He may come [1].",
-        ),
+        ("• Disclosures #326\n\nRob: I was asked.\n\n• Policies", "Disclosures #326 Rob: I was asked [1]."),
         ("Office hours\nBy appointment alone\nAsk Ms Day", "Office hours [1]."),
         ("Fee: 20 euros\nIt is due in May.", "Fee: 20 euros [1]."),
     ],
