@@ -34,16 +34,19 @@ _OVER_PERIODS: Mapping[CalculationKind, re.Pattern[str]] = {
     "sum": re.compile(rf"(?i)\b(?:sum|combined|cumulative)\b{_OF}|,? (?:altogether|in total)\b"),
 }
 """What is said of one item in several periods, with the words that lead to it."""
-_DID = re.compile(r"(?i:\bhow much (?:did|has|have)\b)")
+_DID = re.compile(r"(?i)\bhow much (?:did|has|have)\b")
 _MOVED = re.compile(
     r"(?i)\b(?:increased?|decreased?|changed?|rise|risen|fall|fallen|declined?|grow|grown|drop|dropped)\b"
 )
-_OF_TWO: tuple[tuple[CalculationKind, str, str, bool], ...] = (
-    ("difference", r"\bdifference (?:in [\w ]{2,40} )?between\b", r" and ", False),
-    ("share", r"\bwhat (?:percentage|percent|share|proportion|%) of\b", r" (?:is|was|were|are) ", True),
-    ("share", "", r" (?:expressed )?as an? (?:percentage|percent|%|share|proportion|fraction) (?:of|to|over) ", False),
-    ("ratio", r"\bratio (?:of|between)\b", r" (?:to|over|and) ", False),
-    ("share", r"\b(?:percentage|share|proportion|fraction) of\b", r" (?:out of|over|relative to|in|to) ", False),
+_OUT_OF = re.compile(r"(?i) (?:out of|over|relative to|in|to) ")
+_WHAT_SHARE = re.compile(r"(?i)\bwhat (?:percentage|percent|share|proportion|%) of\b")
+_AS_SHARE = re.compile(r"(?i) (?:expressed )?as an? (?:percentage|percent|%|share|proportion|fraction) (?:of|to|over) ")
+_OF_TWO: tuple[tuple[CalculationKind, re.Pattern[str], re.Pattern[str], bool], ...] = (
+    ("difference", re.compile(r"(?i)\bdifference (?:in [\w ]{2,40} )?between\b"), re.compile(r"(?i) and "), False),
+    ("share", _WHAT_SHARE, re.compile(r"(?i) (?:is|was|were|are) "), True),
+    ("share", re.compile(""), _AS_SHARE, False),
+    ("ratio", re.compile(r"(?i)\bratio (?:of|between)\b"), re.compile(r"(?i) (?:to|over|and) "), False),
+    ("share", re.compile(r"(?i)\b(?:percentage|share|proportion|fraction) of\b"), _OUT_OF, False),
 )
 """What is said of two items: what stands before them and between them, and whether the second is named first."""
 _RANGES = frozenset({"to", "through", "-", "–"})
@@ -59,7 +62,7 @@ _NOT_PLAIN = re.compile(
 _NO_ITEM = re.compile(r"(?i)\b(?:average|mean|sum|ratio|divided|combined|cagr|difference|percentage|proportion)\b")
 _ARITHMETIC = re.compile(
     r"(?i)\b(?:average|mean|sum|ratio|divided|combined|cagr|growth rate|turnover|margin|altogether|percentage of)\b"
-    rf"|\b{_MOVE}|{_DID.pattern}|{_OF_TWO[2][2].strip()}\b|{_OF_TWO[1][1]}|\bproportion of\b"
+    rf"|\b{_MOVE}|\bhow much (?:did|has|have)\b|{_AS_SHARE.pattern[4:]}|{_WHAT_SHARE.pattern[4:]}|\bproportion of\b"
 )
 
 _FIGURE = re.compile(r"(?>(?:\d++[.,]?+)+)|\.\d++")
@@ -79,10 +82,6 @@ class Item:
 
     name: str
     period: str = ""
-
-    @property
-    def question(self) -> str:
-        return f"What was {self.name}{self.period and f' in {self.period}'}?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +167,8 @@ def _of_two(text: str) -> Asked | None:
         start, end, (period,), _ = groups[0]
         text = " ".join(f"{text[:start]} {text[end:]}".split())
     for kind, before, between, swapped in _OF_TWO:
-        led = re.search(before, text, re.IGNORECASE)
-        parts = re.split(between, text[led.end() :], flags=re.IGNORECASE) if led else []
+        led = before.search(text)
+        parts = between.split(text[led.end() :]) if led else []
         if len(parts) == 2:
             one, other = reversed(parts) if swapped else parts
             first = _item(one, period)
@@ -209,7 +208,7 @@ def work_out(question: str, sources: Mapping[str, Chunk | WebPage]) -> Worked | 
 def _of_document(asked: Asked, sources: Mapping[str, Chunk | WebPage]) -> Worked | None:
     found: list[Lookup] = []
     for item in asked.items:
-        lookup = look_up(item.question, sources)
+        lookup = look_up(f"What was {item.name}{item.period and f' in {item.period}'}?", sources)
         if lookup is None or lookup.cell is None:
             return None
         found.append(lookup)

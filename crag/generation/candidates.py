@@ -135,9 +135,8 @@ def extend_lists(units: list[Unit], sources: Mapping[str, Chunk | WebPage]) -> l
     for unit in units:
         source = sources.get(unit.strip.source_id)
         if source is not None:
-            ends = list_end(source.text, unit.first, unit.last), _value_end(unit, source), _text_end(unit, source)
-            last = next(filter(None, ends), 0)
-            unit = _extended(unit, source, last) if last > unit.last else unit
+            last = list_end(source.text, unit.first, unit.last) or _value_end(unit, source) or _text_end(unit, source)
+            unit = _extended(unit, source, last) if last and last > unit.last else unit
         found.append(unit)
     return found
 
@@ -160,8 +159,7 @@ def _text_end(unit: Unit, source: Chunk | WebPage) -> int | None:
     first, _ = next(lines_of(source.text, unit.last), (0, 0))
     if not first or ITEM.match(source.text, first) or not (asks or "\n" in source.text[unit.last : first]):
         return None
-    before = source.text[max(0, unit.first - LONG_STRIP) : unit.first].rstrip().rpartition("\n")[2]
-    if bullet and ITEM.match(before):
+    if bullet and ITEM.match(source.text[max(0, unit.first - LONG_STRIP) : unit.first].rstrip().rpartition("\n")[2]):
         return None  # the last item of a list, and what follows the list
     under = source.text[first : first + LONG_STRIP].partition("\n\n")[0]
     told = takewhile(lambda span: not under[: span[1]].endswith(_ASKS), sentences(under))

@@ -84,6 +84,7 @@ _WORD_BEFORE = re.compile(r"[\w&][\w.&'’-]*$")
 _NEXT = re.compile(r"""\s*["'“‘«(\[]*\s*([^\s]+)""")
 _LETTER = re.compile(r"[^\W\d_]\.")
 _MONTH_AND_YEAR = re.compile(r"\s[^\W\d_]{3,12}\s(?:1\d|20)\d\d\b")
+_ORDINAL = re.compile(r"(?<!\w)(?:[Dd](?:er|ie|as|em|en|es)|[AIai]m|[Vv]om|[Zz]u[mr]|[Aa]b|[Bb]is|[Ss]eit) \d{1,2}$")
 _INITIALS = re.compile(r"(?:[A-Z]\.){2}")
 _MARKER = re.compile(r"^[\s•‣◦▪●○·*–—-]*\(?(?:\d{1,3}(?:\.\d{1,3}){0,4}|[A-Za-z]|[ivxlcIVXLC]{1,5})$")
 _BULLET = re.compile(r"\s*(?:[•‣◦▪●○·*–—-]\s|\(?\w{1,3}[.)]\s|#+\s|\|)")
@@ -189,8 +190,9 @@ def _full_stop_ends(text: str, begin: int, at: int, following: str) -> bool:
     # A single letter is an initial, unless it ends "vitamin C." before a sentence opener, or part of "z. B.".
     if len(word) == 1 and word.isalpha():
         return (before.group().islower() and not _LETTER.fullmatch(following)) or _opener(following)
-    if len(word) < 3 and word.isdigit() and _MONTH_AND_YEAR.match(text, at + 1):
-        return False  # the day of a date: "am 28. Mai 2012"
+    counts = len(word) < 3 and word.isdigit()
+    if counts and (_MONTH_AND_YEAR.match(text, at + 1) or _ORDINAL.search(text, max(begin, at - _FAR), at)):
+        return False  # the day of a date, "28. Mai 2012", and what German counts: "am 5. Juli", "der 2. Vorsitzende"
     if word in _MAYBE_CAPITAL and before.group()[0].isupper():
         return _opener(following)
     if word in _MAYBE or re.fullmatch(r"(?:[a-z]\.)+[a-z]", word):

@@ -19,7 +19,6 @@ BUILT = {
     "crag/admin/backups.py: f'{re.escape(begin)}": "re.compile(r'crag-a-\\d{8}T\\d{12}Z\\.zip')",
     "crag/retrieval/rewriting.py: f'\\\\b{re.escape(_stem(word))}": "re.compile(r'\\baa')",
     "crag/generation/citations.py: f'(?<!\\\\w){re.escape(wanted)}": "re.compile(r'(?<!\\w)a\\ a(?!\\w)')",
-    "crag/text/guard.py: form": "_rules()",
     "crag/text/dates.py: form": "_FORMS",
     "crag/web/webpage.py: f'</{name}": "re.compile(r'</a(?=[\\s/>])[^>]*+>?', re.IGNORECASE)",
     "crag/export/html/answer.py: f'(?<!\\\\w){wanted}": "re.compile(r'(?<!\\w)a\\s+a(?!\\w)')",
