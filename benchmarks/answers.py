@@ -136,17 +136,17 @@ def ask(engine: Engine, evaluator: NotingEvaluator, library: Path, question: Ans
         pages=pages,
         on_page=bool(set(pages) & set(question.pages)) if question.pages else None,
         confidence=whole.confidence,
-        facts=dict(zip(ANSWER_FEATURES["answers"], evaluator.noted, strict=False)),
+        facts=dict(zip(ANSWER_FEATURES[evaluator.layer], evaluator.noted, strict=False)),
         seconds=round(trace.seconds, 3),
     )
 
 
 def decided(row: AnsweredRow, settings: Settings) -> AnsweredRow:
     """The row with the confidence that the shipped layer gives, and marked as of low confidence by it."""
-    layer = load_layer("answers", ANSWER_FEATURES["answers"])
-    if layer is None or not row.facts or row.abstained:
+    layer = next((load_layer(*each) for each in ANSWER_FEATURES.items() if each[1] == tuple(row.facts)), None)
+    if layer is None or row.abstained:
         return row
-    confidence = layer.chance([row.facts[name] for name in ANSWER_FEATURES["answers"]])
+    confidence = layer.chance([*row.facts.values()])
     low = row.weak or confidence < settings.confident_answer if settings.confident_answer else row.low
     return replace(row, confidence=confidence, low=low)
 

@@ -50,8 +50,7 @@ def main() -> None:
     for name in chosen.part:
         began = time.perf_counter()
         figures = asyncio.run(known[name].measure(chosen))
-        took = f"servers and clients share them; took {(time.perf_counter() - began) / 60:.0f} min"
-        made = f"{machine()}; {took}, load of the machine at the end {load():.1f}."
+        made = f"{machine()}, shared; took {(time.perf_counter() - began) / 60:.0f} min, load at the end {load():.1f}."
         print("\n".join(known[name].describe(figures)))
         if not chosen.dry:
             stored = {"command": f"python -m benchmarks.soak --part {name}", "machine": made, "figures": figures}

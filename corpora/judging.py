@@ -25,10 +25,11 @@ def evaluator_version() -> str:
 class NotingEvaluator(LocalEvaluator):
     """Keeps what it reads of the latest answer, in place of a confidence."""
 
+    layer = "answers"
     noted: tuple[float, ...] = ()
 
     def grade_answer(self, question: str, answer: QuotedAnswer) -> float | None:
-        _, self.noted = self.answer_features(question, answer)
+        self.layer, self.noted = self.answer_features(question, answer)
         return None
 
 
