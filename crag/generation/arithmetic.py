@@ -34,17 +34,18 @@ _OVER_PERIODS: Mapping[CalculationKind, re.Pattern[str]] = {
     "sum": re.compile(rf"(?i)\b(?:sum|combined|cumulative)\b{_OF}|,? (?:altogether|in total)\b"),
 }
 """What is said of one item in several periods, with the words that lead to it."""
-_DID = re.compile(r"(?i)\bhow much (?:did|has|have)\b")
+_HOW_MUCH = r"\bhow much (?:did|has|have)\b"
+_DID = re.compile(rf"(?i){_HOW_MUCH}")
 _MOVED = re.compile(
     r"(?i)\b(?:increased?|decreased?|changed?|rise|risen|fall|fallen|declined?|grow|grown|drop|dropped)\b"
 )
 _OUT_OF = re.compile(r"(?i) (?:out of|over|relative to|in|to) ")
-_WHAT_SHARE = re.compile(r"(?i)\bwhat (?:percentage|percent|share|proportion|%) of\b")
-_AS_SHARE = re.compile(r"(?i) (?:expressed )?as an? (?:percentage|percent|%|share|proportion|fraction) (?:of|to|over) ")
+_WHAT_SHARE = r"\bwhat (?:percentage|percent|share|proportion|%) of\b"
+_AS_SHARE = r" (?:expressed )?as an? (?:percentage|percent|%|share|proportion|fraction) (?:of|to|over) "
 _OF_TWO: tuple[tuple[CalculationKind, re.Pattern[str], re.Pattern[str], bool], ...] = (
     ("difference", re.compile(r"(?i)\bdifference (?:in [\w ]{2,40} )?between\b"), re.compile(r"(?i) and "), False),
-    ("share", _WHAT_SHARE, re.compile(r"(?i) (?:is|was|were|are) "), True),
-    ("share", re.compile(""), _AS_SHARE, False),
+    ("share", re.compile(rf"(?i){_WHAT_SHARE}"), re.compile(r"(?i) (?:is|was|were|are) "), True),
+    ("share", re.compile(""), re.compile(rf"(?i){_AS_SHARE}"), False),
     ("ratio", re.compile(r"(?i)\bratio (?:of|between)\b"), re.compile(r"(?i) (?:to|over|and) "), False),
     ("share", re.compile(r"(?i)\b(?:percentage|share|proportion|fraction) of\b"), _OUT_OF, False),
 )
@@ -62,7 +63,7 @@ _NOT_PLAIN = re.compile(
 _NO_ITEM = re.compile(r"(?i)\b(?:average|mean|sum|ratio|divided|combined|cagr|difference|percentage|proportion)\b")
 _ARITHMETIC = re.compile(
     r"(?i)\b(?:average|mean|sum|ratio|divided|combined|cagr|growth rate|turnover|margin|altogether|percentage of)\b"
-    rf"|\b{_MOVE}|\bhow much (?:did|has|have)\b|{_AS_SHARE.pattern[4:]}|{_WHAT_SHARE.pattern[4:]}|\bproportion of\b"
+    rf"|\b{_MOVE}|{_HOW_MUCH}|{_AS_SHARE}|{_WHAT_SHARE}|\bproportion of\b"
 )
 
 _FIGURE = re.compile(r"(?>(?:\d++[.,]?+)+)|\.\d++")

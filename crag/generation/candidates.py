@@ -162,8 +162,8 @@ def _text_end(unit: Unit, source: Chunk | WebPage) -> int | None:
     if bullet and ITEM.match(source.text[max(0, unit.first - LONG_STRIP) : unit.first].rstrip().rpartition("\n")[2]):
         return None  # the last item of a list, and what follows the list
     under = source.text[first : first + LONG_STRIP].partition("\n\n")[0]
-    told = takewhile(lambda span: not under[: span[1]].endswith(_ASKS), sentences(under))
-    ends = [end for start, end in told if ends_as_sentence(under[start:end])]
+    spans = takewhile(lambda span: not under[: span[1]].endswith(_ASKS), sentences(under))
+    ends = [end for start, end in spans if ends_as_sentence(under[start:end])]
     return first + ends[-1] if ends else None
 
 

@@ -26,7 +26,7 @@ from crag.core.tables import load_tables
 from crag.core.types import LineBox, Media, Rect
 from crag.ingest import scans
 from crag.ingest.files import NAMES, READERS, foreign_kind, is_locked_office, media_of, safe_name
-from crag.ingest.sandbox import run_child
+from crag.ingest.sandbox import Frame, recognising, run_child
 from crag.ingest.scans import format_pages
 from crag.ingest.sections import ComposedPage
 from crag.ingest.titles import LONGEST_TITLE, document_title
@@ -122,6 +122,11 @@ def read_document(
     noted: tuple[str, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
     attachments: list[Attachment] = []
+
+    def look(numbers: Sequence[int]) -> Iterator[Frame]:
+        job = {"task": "recognise", "media": media, "numbers": [*numbers]}
+        return run_child(job, data, label, config, cancel, limits=recognising(config))
+
     try:
         for message, body in run_child({"task": "read", "media": media}, data, label, config, cancel):
             if "pages" in message:
@@ -137,10 +142,8 @@ def read_document(
                 attachments.append(Attachment(safe_name(str(message["attachment"])), body))
         if len(read.pages) != total:
             raise DamagedError(f"{label} can't be read: only {len(read.pages)} of {total} pages came.")
-        found, pictured = read.pages, read.noted["pictured"]
-        unread = scans.recognise(
-            data, media, label, config, found, pictured, read.replace, on_page=on_recognising, cancel=cancel
-        )
+        most, pictured = config.limits.recognise_pages, read.noted["pictured"]
+        unread = scans.recognise(media, most, read.pages, pictured, look, read.replace, on_recognising)
     except (LookupError, TypeError, ValueError) as error:
         raise DamagedError(f"{label} can't be read: the reader's answer made no sense.") from error
     return ParsedDocument(

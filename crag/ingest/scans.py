@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal
 
-from crag.core.config import AppConfig
 from crag.core.documents import LOW_RECOGNITION, mean_confidence
 from crag.core.errors import CancelledError, DocumentError, EmptyError
 from crag.core.ingesting import Page
 from crag.core.types import Media
-from crag.ingest.sandbox import Frame, recognising, run_child
+from crag.ingest.sandbox import Frame
 
 Progress = Callable[[int, int, float], None]
 """Called with the page that is being recognised, the number of pages, and about how many seconds are left."""
@@ -46,19 +44,17 @@ class Unrecognised:
 
 
 def recognise(
-    data: bytes,
     media: Media,
-    name: str,
-    config: AppConfig,
+    most: int,
     pages: Sequence[Page],
     pictured: Collection[int],
+    look: Callable[[Sequence[int]], Iterable[Frame]],
     taken: Callable[[Mapping[str, Any]], None],
-    *,
     on_page: Progress | None = None,
-    cancel: threading.Event | None = None,
 ) -> Unrecognised | None:
-    """Reads those of the pages that have no text; `taken` is given each as the child's plain values.
+    """Reads those of the pages that have no text, `most` of them; `taken` is given each as the child's plain values.
 
+    `look` has the child look at pages by their numbers, and gives what it says.
     `pictured` are the numbers of pages that are a picture with little text over it, a stamp maybe: they are read too.
     What it can't read stays as it is, and is what it returns. Raises CancelledError.
     """
@@ -67,14 +63,12 @@ def recognise(
     seen = tuple(page.number for page in pages if page.scanned) if typed else numbers
     if not numbers or media not in ("pdf", "image"):
         return None
-    if not installed() or not config.limits.recognise_pages:
+    if not installed() or not most:
         return Unrecognised(numbers=seen, why="off" if installed() else "missing") if seen else None
-    wanted = numbers[: config.limits.recognise_pages]
-    job = {"task": "recognise", "media": media, "numbers": list(wanted)}
+    wanted = numbers[:most]
     done: set[int] = set()
     try:
-        frames = run_child(job, data, name, config, cancel, limits=recognising(config))
-        for raw in _recognised(frames, len(wanted), on_page):
+        for raw in _recognised(look(wanted), len(wanted), on_page):
             taken(raw)
             done.add(int(raw["number"]))
     except CancelledError:

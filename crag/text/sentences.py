@@ -84,7 +84,9 @@ _WORD_BEFORE = re.compile(r"[\w&][\w.&'’-]*$")
 _NEXT = re.compile(r"""\s*["'“‘«(\[]*\s*([^\s]+)""")
 _LETTER = re.compile(r"[^\W\d_]\.")
 _MONTH_AND_YEAR = re.compile(r"\s[^\W\d_]{3,12}\s(?:1\d|20)\d\d\b")
-_ORDINAL = re.compile(r"(?<!\w)(?:[Dd](?:er|ie|as|em|en|es)|[AIai]m|[Vv]om|[Zz]u[mr]|[Aa]b|[Bb]is|[Ss]eit) \d{1,2}$")
+_ORDINAL = re.compile(
+    r"(?<!\w)(?<!I )(?:[Dd](?:er|ie|as|em|en|es)|[AIai]m|[Vv]om|[Zz]u[mr]|[Aa]b|[Bb]is|[Ss]eit) \d{1,2}$"
+)
 _INITIALS = re.compile(r"(?:[A-Z]\.){2}")
 _MARKER = re.compile(r"^[\s•‣◦▪●○·*–—-]*\(?(?:\d{1,3}(?:\.\d{1,3}){0,4}|[A-Za-z]|[ivxlcIVXLC]{1,5})$")
 _BULLET = re.compile(r"\s*(?:[•‣◦▪●○·*–—-]\s|\(?\w{1,3}[.)]\s|#+\s|\|)")

@@ -55,6 +55,12 @@ def test_labels_are_told_apart_on_as_many_levels_as_are_merged() -> None:
     assert said(found)[2] == "Works, Team Parks, Head Cy: Staff 7"
 
 
+def test_labels_that_most_rows_share_take_the_next_column_with_them_unless_it_holds_amounts() -> None:
+    found = grid(["Depot", "Kind", "Cost"], ["North", "Crane", "310"], ["North", "Van", "95"], ["South", "Van", "9"])
+    assert said(found)[0] == "North, Kind Crane: Cost 310"
+    assert said(grid(["Month", "Paid", "Left"], ["May", "3", "9"], ["May", "4", "5"]))[0] == "May: Paid 3; Left 9"
+
+
 def test_blanks_below_a_label_mean_the_label_above_where_labels_are_groups() -> None:
     groups = grid(
         ["Region", "City", "Sales"],

@@ -1,8 +1,7 @@
 """Lines of code a package, and the table that holds them down: `tests/house/ratchet.toml`.
 
 python -m tests.support.code_lines          prints what each row is and may be
-python -m tests.support.code_lines --lower  lowers the rows that have become too high
-python -m tests.support.code_lines --move   lets a row rise by what another row of its tree gives up
+python -m tests.support.code_lines --lower  sets the rows to what is counted, where no tree rises
 
 Comments, docstrings and blank lines are not counted. Templates, style sheets, scripts and lists of words count beside
 the Python, so that nothing gets smaller by moving there. The weights of models are data.
@@ -121,9 +120,7 @@ def write(lines: dict[str, int], aims: dict[str, int]) -> None:
 def main() -> int:
     now, before = counted(), rows()
     rises = {tree for tree, many in sums(now).items() if many > sums(before)[tree]}
-    if "--lower" in sys.argv:
-        write({row: min(many, before.get(row, 0)) for row, many in now.items()}, goals())
-    if "--move" in sys.argv and not rises:
+    if "--lower" in sys.argv and not rises:
         write(now, goals())
     above = {row: many for row, many in now.items() if many > rows().get(row, 0)}
     sys.stdout.writelines(f"{row} has {many} lines, its row {rows().get(row, 0)}\n" for row, many in above.items())

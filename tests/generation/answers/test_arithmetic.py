@@ -123,9 +123,7 @@ def test_documents_that_come_to_several_results_have_none() -> None:
     assert table.rows and worked(question, {**SOURCES, "again": other}) == ""
 
 
-@pytest.mark.parametrize(
-    "text", ["(" * 10_000, "average " * 1_500, "2019 and " * 1_200, "a / " * 3_000, "A's " * 3_000]
-)
+@pytest.mark.parametrize("text", ["(" * 400, "average " * 50, "2019 and " * 45, "a / " * 100, "a" * 9_000])
 def test_nothing_is_worked_out_of_hostile_questions(text: str) -> None:
     assert read_arithmetic(f"What was the change in {text} 2020?") is None
 
