@@ -41,7 +41,7 @@ from crag.text import memory
 from crag.text.characters import whole_text
 
 if TYPE_CHECKING:
-    from crag.core.ingesting import IngestEvent
+    from crag.core.ingesting import Embedding, IngestEvent
     from crag.pipeline.build import Local
     from crag.pipeline.executor import Events
     from crag.pipeline.folders import FolderComparison, FolderFile
@@ -285,9 +285,10 @@ class Engine:
 
     def embed_missing(
         self, workspace: Workspace = "default", cancel: threading.Event | None = None
-    ) -> Iterator[IngestEvent]:
+    ) -> Iterator[Embedding]:
         """Make the vectors of documents that have none yet, as adding does at its end: after it was cut off or failed.
 
+        After `library(workspace).unembedded.forget_vectors()`, all of them: the model has changed.
         Raises CancelledError, and what the embedder or the library does.
         """
         from crag.pipeline.embedding import embed_missing

@@ -13,16 +13,17 @@ from typing import Annotated, Any, Literal, cast
 from typer import Argument, Option
 
 from crag.cli.options import Part, Providers, Run, interruptible
-from crag.cli.output import Output, plain, strip_controls
+from crag.cli.output import Output, plain
 from crag.core import events as ev
 from crag.core.errors import PROGRAM, CancelledError, CragError, EmptyLibraryError
 from crag.core.model_ids import about
 from crag.core.protocols import RunRequest, SearchQuery
 from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Answer, Chunk, Citation, Grade, InjectionSpan, SentenceCheck
+from crag.core.types import Chunk, Grade, InjectionSpan
 from crag.engine import Engine
 from crag.evaluation.trigger import verdict
+from crag.export import markdown
 from crag.export.html.safe_text import excerpt
 from crag.generation.conversation.history import leading_to
 from crag.messages import answers, wording
@@ -31,7 +32,6 @@ from crag.messages.progress import progress_sentence
 from crag.messages.providers import figures_of
 from crag.providers.prices import table
 
-_QUOTE = 160
 _EXCERPT = 240
 _Question = Annotated[str, Argument(metavar="QUESTION")]
 
@@ -70,12 +70,11 @@ def ask(
     providers: Providers,
     output: Output,
     after: Annotated[str | None, Option(metavar="RUN_ID", help="the stored run that this question follows on")] = None,
-    as_markdown: Annotated[
-        bool,
-        Option("--markdown", help="print the whole answer at its end, as Markdown with a footnote for each source"),
-    ] = False,
 ) -> int:
-    """The run as it happens. 0 for an answer (an honest "the documents do not say" is one), 1 for a failed run."""
+    """The run as it happens, then the answer as Markdown with a footnote for each source.
+
+    0 for an answer (an honest "the documents do not say" is one), 1 for a failed run.
+    """
     place, trace = part.existing, Trace()
     with interruptible() as cancel, providers.opened() as engine:
         chosen = part.narrow(run.settings(engine.strategies(place)), engine)
@@ -100,13 +99,7 @@ def ask(
 
         output.record({**RunRecord.of(trace).json_values(), "stale": {id: list(said) for id, said in stale.items()}})
     elif trace.answer:
-        if as_markdown:
-            from crag.export import markdown  # only now: few ask for it
-
-            output.write(markdown.turn(trace))
-        else:
-            _answer(trace.answer, output)
-            _conclude(trace, output)
+        output.write(markdown.turn(trace))
         names = {each.document_id: each.source for each in trace.sources.values() if isinstance(each, Chunk)}
         for id, reasons in stale.items():
             for reason in reasons:
@@ -119,17 +112,6 @@ def ask(
         output.message(f"error: {wording.failure_sentence(trace.failure)} {trace.failure.remedy}")
         return 1
     return 0
-
-
-def _answer(answer: Answer, output: Output) -> None:
-    """The answer to standard output: the words that answer, then the sentences."""
-    if answer.places:
-        marks = "".join(f"[{each}]" for each in dict.fromkeys(each.citation for each in answer.places))
-        output.line(f"{output.paint(plain(answers.brief_text(answer)), 'bold')} {marks}")
-        output.line()
-    output.line(strip_controls(answer.text))
-    for said in answers.conflict_sentences(answer):
-        output.line(output.paint(plain(said), "amber"))
 
 
 def _show(event: ev.Event, trace: Trace, output: Output) -> None:
@@ -167,50 +149,6 @@ def _warn(sources: Sequence[tuple[str, Sequence[InjectionSpan]]], output: Output
     for name, spans in sources:
         if spans:
             output.message(f"warning: {plain(name)}: text there {wording.injection_text(spans)}")
-
-
-def _conclude(trace: Trace, output: Output) -> None:
-    """What the answer rests on: the action and its reason, the citations, and what no citation supports."""
-    assert trace.answer is not None
-    output.line()
-    output.line(output.paint(plain(answers.state_text(trace)), "amber" if trace.answer.low_confidence else "bold"))
-    sentence = plain(wording.outcome_sentence(trace))
-    if sentence:
-        output.line(output.paint(sentence, "dim"))
-    for remark in wording.remark_sentences(trace.answer):
-        output.line(output.paint(remark, "amber"))
-    for citation in trace.answer.citations:
-        how = f" ({said})" if (said := wording.recognised_text(citation.recognised)) else ""
-        output.line(f"[{citation.number}] {output.paint(_place(citation), 'bold')}{how}")
-        output.line(f"    “{excerpt(plain(citation.quote), _QUOTE)}”")
-    if trace.guidance is not None:
-        web = f"{answers.web_text(trace, on=trace.guidance.web)} {trace.guidance.query}"
-        for said in filter(None, (answers.nearest_sentence(trace), web)):
-            output.line(plain(said))
-    known = {citation.number for citation in trace.answer.citations}
-    for check in trace.checks:
-        _print_check(check, known, output)
-
-
-def _print_check(check: SentenceCheck, known: set[int], output: Output) -> None:
-    """A sentence that is not supported, whose source was found afterwards, or of which not all judges say the same."""
-    sentence, flag = plain(check.sentence), answers.flag_text(check, known)
-    objection = plain(answers.objection_sentence(check))
-    if flag:
-        output.line(output.paint(f"{flag[0].upper()}{flag[1:]}: {sentence}", "red"))
-    elif marks := answers.marks_text(check):
-        output.line(f"{marks[0].upper()}{marks[1:]}: {sentence}")
-    elif objection:
-        output.line(f"Supported: {sentence}")
-    if objection:
-        output.line(output.paint(f"    but {objection}", "amber"))
-
-
-def _place(citation: Citation) -> str:
-    """Where to look: file and page, or the web address."""
-    if citation.origin == "external":
-        return f"web: {plain(citation.source)} {plain(citation.url or '')}".rstrip()
-    return plain(f"{wording.source_text(citation)}{f': {citation.url}' if citation.from_web else ''}")
 
 
 _PIECE = 8_192

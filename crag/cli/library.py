@@ -15,7 +15,7 @@ from crag.core.metadata import read_field, written_field
 from crag.core.purging import Conditions
 from crag.core.settings import days_of
 from crag.core.trace import Track
-from crag.messages.documents import stale_sentences
+from crag.messages.documents import stale_sentences, step_text
 
 
 def documents(
@@ -159,10 +159,17 @@ def _show_purged(status: str, id: str, name: str, why: str, output: Output) -> N
     output.show({"status": status, "id": id, "name": name, **({"why": why} if why else {})}, line)
 
 
-def reindex(place: Place, output: Output) -> int:
-    """All or nothing: until the end, and if it is interrupted, the library stays as it was."""
-    with interruptible() as cancel, place.opened() as (_, library):
-        library.reindex(lambda done, total: output.progress(f"chunk {done} of {total} embedded"), cancel)
+def reindex(
+    place: Place,
+    output: Output,
+    missing: Annotated[bool, Option("--missing", help="only those that are missing, as after an interruption")] = False,
+) -> int:
+    """Until a document has its new vectors, it is found by its words."""
+    with interruptible() as cancel, place.opened() as (engine, library):
+        if not missing:
+            library.unembedded.forget_vectors()
+        for event in engine.embed_missing(place.existing, cancel):
+            output.progress(step_text(event))
         count, chunks = library.size
     record = {"status": "reindexed", "documents": count, "chunks": chunks}
     output.show(record, f"reindexed {count} documents, {chunks} chunks")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
-from crag.core.errors import CancelledError, StorageError
-from crag.core.protocols import Embedder, SearchQuery, texts_at_once
+from crag.core.protocols import Embedder, SearchQuery
 from crag.core.types import RetrievedChunk
 from crag.index.embedded import EmbeddedIndex
 from crag.storage import store
@@ -32,8 +29,6 @@ from crag.storage.search import Search
 from crag.storage.sqlite import SqliteFile
 from crag.storage.tables import LIBRARY, chunks, documents
 from crag.storage.unembedded import Unembedded
-
-_EMBED_BATCH = 64
 
 
 class Library(AbstractContextManager["Library"]):
@@ -119,41 +114,6 @@ class Library(AbstractContextManager["Library"]):
         with self._database.read() as connection:
             store.check_model(connection, self.embedder)
 
-    def reindex(
-        self, on_progress: Callable[[int, int], None] | None = None, cancel: threading.Event | None = None
-    ) -> None:
-        """Embed every chunk with the model in use, then swap all vectors at once; until then search stays as it was.
-
-        `on_progress(done, total)` after each batch. Raises CancelledError, and then nothing has changed.
-        """
-        size = texts_at_once(self.embedder, _EMBED_BATCH)
-        # A file without a name, which SQLite removes: of the new vectors only some are ever in memory.
-        with _kept_apart(), closing(sqlite3.connect("")) as made:
-            made.execute("CREATE TABLE vectors (chunk INTEGER PRIMARY KEY, vector BLOB)")
-            while True:
-                with self._database.read() as connection:
-                    wanted = store.chunk_numbers(connection)
-                missing = sorted({*wanted} - _chunks_in(made))
-                for at in range(0, len(missing), size):
-                    if cancel is not None and cancel.is_set():
-                        raise CancelledError(
-                            "Re-indexing was stopped; the library is as it was.", "Start it again later."
-                        )
-                    with self._database.read() as connection:
-                        batch = store.chunks_numbered(connection, missing[at : at + size])
-                    if batch:
-                        found = self.embedder.embed([chunk.indexed_text for chunk in batch.values()])
-                        made.executemany("INSERT INTO vectors VALUES (?, ?)", store.packed(batch, found))
-                    if on_progress is not None:
-                        on_progress(len(wanted) - len(missing) + min(len(missing), at + size), len(wanted))
-                with self._database.write() as connection:
-                    # Where something was added meanwhile, that is embedded too, and then this is tried again.
-                    if _chunks_in(made).issuperset(store.chunk_numbers(connection)):
-                        store.replace_vectors(
-                            connection, made.execute("SELECT chunk, vector FROM vectors"), self.embedder
-                        )
-                        return
-
     def verify(self, *, repair: bool = False) -> Differences:
         """Read the whole library and compare its parts; where its index differs from the records. Slow on a large one.
 
@@ -165,20 +125,3 @@ class Library(AbstractContextManager["Library"]):
         if problem:
             raise self._database.place.damaged(problem)
         return self._upkeep.repair() if repair else self._upkeep.compare()
-
-
-def _chunks_in(made: sqlite3.Connection) -> set[int]:
-    """The numbers of the chunks that have a new vector."""
-    return {number for (number,) in made.execute("SELECT chunk FROM vectors")}
-
-
-@contextmanager
-def _kept_apart() -> Iterator[None]:
-    """Raises StorageError where the disk has no room for the new vectors until all are there."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise StorageError(
-            f"The new vectors can't be kept until all are there: {error}.",
-            "Free disk space for temporary files, or set TMPDIR to a folder with more, and re-index again.",
-        ) from error

@@ -20,7 +20,6 @@ from sqlalchemy import (
     Select,
     Table,
     bindparam,
-    delete,
     func,
     insert,
     literal,
@@ -177,7 +176,7 @@ def check_made_by(known: Meta, embedder: Embedder) -> None:
 def ensure_model(connection: Connection, embedder: Embedder) -> None:
     """Before vectors are added: the first ones decide which model the library has. Raises ModelMismatchError."""
     if empty(connection):
-        _set_model(connection, embedder)
+        set_model(connection, embedder)
         return
     known = meta(connection)
     check_made_by(known, embedder)
@@ -192,7 +191,8 @@ def check_dimension(known: Meta, dimension: int) -> None:
         )
 
 
-def _set_model(connection: Connection, embedder: Embedder) -> None:
+def set_model(connection: Connection, embedder: Embedder) -> None:
+    """Note who makes the vectors from now on."""
     _set(connection, "model", model_name(embedder))
     _set(connection, "dimension", str(embedder.dimension))
 
@@ -207,17 +207,6 @@ def put_vectors(connection: Connection, made: Iterable[tuple[int, bytes]]) -> No
     left = iter(made)
     while some := list(islice(left, _BATCH)):
         put(connection, vectors, [{"chunk": number, "vector": vector} for number, vector in some])
-
-
-def replace_vectors(connection: Connection, made: Iterable[tuple[int, bytes]], embedder: Embedder) -> None:
-    """All vectors, and the model that made them on every document; of chunks that are gone none is taken."""
-    connection.execute(delete(vectors))
-    there = set(chunk_numbers(connection))
-    put_vectors(connection, ((number, vector) for number, vector in made if number in there))
-    _set_model(connection, embedder)
-    connection.execute(delete(unembedded))
-    connection.execute(update(documents).values(model=embedder.id))
-    bump(connection, "embedded")
 
 
 def chunk_numbers(connection: Connection) -> list[int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, delete, func, insert, literal, select, update
 
 from crag.core.protocols import Embedder
 from crag.core.types import Chunk
@@ -51,6 +51,21 @@ class Unembedded(Part):
         """How many documents there are."""
         with self._database.read() as connection:
             return store.count(connection, unembedded)
+
+    def forget_vectors(self) -> None:
+        """Take away every vector, of whichever model; that in use makes all of them from now on.
+
+        It makes one before, so that nothing is lost where it can't. Raises what it does.
+        """
+        self._embedder.embed(["Is it there?"])
+        with self._database.write(grows=False) as connection:
+            connection.execute(delete(vectors))
+            connection.execute(delete(unembedded))
+            connection.execute(update(documents).values(model=self._embedder.id))
+            whole = select(chunks.c.document, literal("")).distinct()
+            connection.execute(insert(unembedded).from_select(["document", "why"], whole))
+            store.set_model(connection, self._embedder)
+            store.bump(connection, "embedded")
 
     def missing(self) -> int:
         """How many of their chunks have no vector."""

@@ -73,7 +73,7 @@ HANDED_IN = {"ui/app/clicks.py: work"}
 """A callback that is a parameter: `confirm` takes none but those that ask."""
 CHANGES = re.compile(
     r"(documents\.(delete|describe)|runs\.(delete|restore)|conversations\.(create|rename|delete)|labels\.(save|delete)|evaluations\.(delete|delete_set)"
-    r"|purges\.(purge|undo)|\.reindex|people\.(invite|change_role|remove)"
+    r"|purges\.(purge|undo)|people\.(invite|change_role|remove)"
     r"|spaces\.(make|adopt|rename|hand_over|share|unshare|delete)|links\.(issue|end)"
     r"|jobs\(?\)?\.(begin|start)|job\.(answer|stop)|server\.end|engine\.(remove|add|add_files|reconfigure)|\.configure"
     r"|pages\.(add|refresh))$|^(add_set|keep|verify)$"

@@ -77,7 +77,8 @@ def test_another_model_or_length_is_refused_until_all_is_embedded_again(tmp_path
         with pytest.raises(ModelMismatchError):
             made.library().search(QUESTION, 3)
         assert made.stale()
-        made.library().reindex()
+        made.library().unembedded.forget_vectors()
+        list(made.embed_missing())
         assert not made.stale() and made.library().search(QUESTION, 3)
         server.dimension = 32
         with pytest.raises(ModelMismatchError, match="64"), engine(tmp_path, server.address, "other") as again:

@@ -28,7 +28,17 @@ BY_OTHERS = [
     *("connect_unix_socket", "intercept_service"),
 ]
 """What other packages call."""
-BY_NAME = ["mcp", "read_csv", "read_markdown", "read_sheets", "read_slides", "read_xlsx", "_setting", "_upload"]
+BY_NAME = [
+    "mcp",
+    "read_csv",
+    "read_markdown",
+    "read_sheets",
+    "read_slides",
+    "read_xlsx",
+    "reindex",
+    "_setting",
+    "_upload",
+]
 """What our code finds by a text: a command, readers, what users of the soak do."""
 KINDS = {"class", "function", "method", "property"}
 

@@ -19,7 +19,7 @@ from crag.storage.database import Database
 from crag.storage.library import Library
 from crag.storage.sqlite import SqliteFile, translate_errors
 from crag.storage.tables import LIBRARY, documents
-from tests.support.library_makers import HashEmbedder, change
+from tests.support.library_makers import HashEmbedder, change, embed_missing
 
 Fill = Callable[..., Document]
 pytestmark = pytest.mark.files
@@ -162,7 +162,8 @@ def test_overwritten_vectors_are_noticed(library: Library, fill: Fill) -> None:
         with pytest.raises(StorageError, match="vectors are incomplete") as raised:
             opened.search("alpha", 3)
         assert "Re-index" in raised.value.remedy
-        opened.reindex()
+        opened.unembedded.forget_vectors()
+        embed_missing(opened)
         assert len(opened.search("alpha", 9)) == 4
 
 

@@ -134,7 +134,7 @@ def changed(library: Library) -> list[tuple[int, int | None, str]]:
 def test_every_change_of_documents_and_vectors_is_noted_with_its_generation(library: Library, fill: Fill) -> None:
     fill(library, "alpha")
     library.documents.delete(fill(library, "beta").id)
-    library.reindex()
+    library.unembedded.forget_vectors()
     with pytest.raises(InputError):
         fill(library, "alpha")
     fill(library, "gamma")

@@ -1,19 +1,27 @@
 """What goes into a library comes out the same, once, and leaves nothing behind when it is deleted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from crag.core.errors import EmptyLibraryError, InputError, ModelMismatchError, NotFoundError, QuestionError
+from crag.core.errors import (
+    EmptyLibraryError,
+    InputError,
+    ModelMismatchError,
+    NotFoundError,
+    ProviderError,
+    QuestionError,
+)
 from crag.core.protocols import SearchQuery
 from crag.core.types import Document
 from crag.storage.documents import NewDocument
 from crag.storage.library import Library
 from crag.storage.store import count
 from crag.storage.tables import metadata
-from tests.support.library_makers import HashEmbedder, make_document
+from tests.support.library_makers import HashEmbedder, embed_missing, make_document
 
 Fill = Callable[..., Document]
 OpenLibrary = Callable[..., Library]
@@ -139,32 +147,27 @@ def test_another_model_is_refused_until_the_library_is_reindexed(
         ):
             with pytest.raises(ModelMismatchError, match=r"hash-v1.*hash-v2"):
                 refused()
-        steps: list[tuple[int, int]] = []
-        reopened.reindex(lambda done, total: steps.append((done, total)))
-        assert steps[-1] == (9, 9)
+        reopened.unembedded.forget_vectors()
         reopened.check_model()
+        assert {hit.dense for hit in reopened.search("alpha copper", 5)} == {None}, "found by its words"
+        embed_missing(reopened)
         after = reopened.search("alpha copper", 5)
         assert after[0].chunk == before[0].chunk
         assert reopened.documents.get(document.id).model == "hash-v2"
         reopened.verify()
 
 
-def test_a_stopped_reindex_changes_nothing(library: Library, fill: Fill, open_library: OpenLibrary) -> None:
-    import threading
-
-    from crag.core.errors import CancelledError
+def test_vectors_stay_where_no_new_one_can_be_made(library: Library, fill: Fill, open_library: OpenLibrary) -> None:
+    class Broken(HashEmbedder):
+        def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            raise ProviderError("The server is gone.")
 
     fill(library, "alpha", 9)
     library.close()
-    stop = threading.Event()
-    stop.set()
-    with open_library("library", HashEmbedder("hash-v2")) as reopened:
-        with pytest.raises(CancelledError):
-            reopened.reindex(cancel=stop)
-        with pytest.raises(ModelMismatchError):
-            reopened.check_model()
+    with open_library("library", Broken("hash-v2")) as reopened, pytest.raises(ProviderError):
+        reopened.unembedded.forget_vectors()
     with open_library("library", HashEmbedder()) as back:
-        assert back.search("alpha", 3)
+        assert all(hit.dense is not None for hit in back.search("alpha", 3))
 
 
 # A document in another one's place: what goes over with it, what is lost and counted, and that it is one step

@@ -29,7 +29,7 @@ from crag.storage.in_flight import InFlightJob
 from crag.storage.library import Library
 from crag.storage.postgres import Server
 from crag.storage.tables import meta
-from tests.support.library_makers import HashEmbedder, change
+from tests.support.library_makers import HashEmbedder, change, embed_missing
 from tests.support.shell import line_of, started
 from tests.support.stored import RUNS, stored_library, stored_run
 from tests.support.tune_runs import run
@@ -58,7 +58,8 @@ def test_a_stored_library_opens_with_all_it_holds(tmp_path: Path) -> None:
         [evaluation] = evaluations(library)
         [row] = rows(library, evaluation.id)
         assert (evaluation.done, evaluation.settings, row.problem) == (1, Settings(), "")
-        library.reindex()
+        library.unembedded.forget_vectors()
+        embed_missing(library)
         found = library.search("How many days did hiring take?", 2)
         assert "eighty days" in found[0].chunk.text
 

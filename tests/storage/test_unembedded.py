@@ -15,7 +15,7 @@ from crag.storage.documents import NewDocument
 from crag.storage.library import Library
 from crag.storage.unembedded import Standing
 from tests.storage.conftest import OpenLibrary
-from tests.support.library_makers import HashEmbedder, index_at, make_document
+from tests.support.library_makers import HashEmbedder, embed_missing, index_at, make_document
 
 Fill = Callable[..., Document]
 
@@ -24,11 +24,6 @@ def _store(library: Library, label: str, chunks: int = 4) -> Document:
     document, data, made = make_document(label, chunks)
     library.documents.add(document, data, made)
     return document
-
-
-def _embed(library: Library, embedder: HashEmbedder, most: int = 100) -> None:
-    batch = library.unembedded.next(most)
-    library.unembedded.fill([*batch], embedder.embed([chunk.indexed_text for chunk in batch.values()]))
 
 
 def _sources(library: Library, text: str, mode: str = "hybrid") -> set[str]:
@@ -45,7 +40,7 @@ def test_a_document_is_found_by_its_words_before_its_vectors_are_there(
     assert _sources(library, "beacon", "bm25") == {"beacon.pdf"}
     assert not _sources(library, "beacon", "dense") and not _sources(library, "nothing of it")
     assert {each.chunk.source for each in library.find_in_records(SearchQuery("beacon", 3))} == {"beacon.pdf"}
-    _embed(library, embedder)
+    embed_missing(library)
     assert all(hit.dense is not None for hit in library.find(SearchQuery("beacon", 20)))
     assert _sources(library, "beacon", "dense") == {"beacon.pdf"} and not library.verify()
 
@@ -63,7 +58,7 @@ def test_how_far_it_is_stands_in_the_records(open_library: OpenLibrary, embedder
     first, second = _store(library, "alpha", 5), _store(library, "beta", 2)
     assert library.unembedded.count() == 2 and library.unembedded.share() == 0
     before = library.documents.version()
-    _embed(library, embedder, 3)
+    embed_missing(library, 3)
     assert library.unembedded.standing() == {
         first.id: Standing(done=3, total=5),
         second.id: Standing(done=0, total=2),
@@ -74,9 +69,9 @@ def test_how_far_it_is_stands_in_the_records(open_library: OpenLibrary, embedder
     library = open_library()
     assert library.unembedded.standing()[second.id].why == "The server is down."
     assert not library.verify() and "beta.pdf" in _sources(library, "beta")
-    _embed(library, embedder, 3)
+    embed_missing(library, 3)
     assert [*library.unembedded.standing()] == [second.id] and library.documents.version() != before
-    _embed(library, embedder)
+    embed_missing(library)
     assert not library.unembedded.count() and not library.unembedded.next(10) and not library.verify()
 
 
@@ -92,8 +87,9 @@ def test_what_is_gone_or_of_another_model_gets_no_vector(open_library: OpenLibra
     library.close()
     library = open_library(embedder=other)
     with pytest.raises(ModelMismatchError):
-        _embed(library, other)
-    library.reindex()
+        embed_missing(library)
+    library.unembedded.forget_vectors()
+    embed_missing(library)
     assert not library.unembedded.count() and not library.verify()
 
 
@@ -101,19 +97,20 @@ def test_re_indexing_purging_and_replacing_take_documents_without_vectors(
     library: Library, embedder: HashEmbedder
 ) -> None:
     document = _store(library, "alpha")
-    _embed(library, embedder, 2)
+    embed_missing(library, 2)
     library.purges.purge(Conditions(where=filter_of("confidence > 0")))
     assert not library.unembedded.count()
     library.purges.undo(document.id)
     assert [*library.unembedded.standing()] == [document.id] and not library.verify()
-    _embed(library, embedder)
+    embed_missing(library)
     _store(library, "beta")
     new, data, chunks = make_document("gamma")
     library.documents.store(
         [NewDocument(document=new, data=data, chunks=chunks, instead_of=make_document("beta")[0].id)]
     )
     assert [*library.unembedded.standing()] == [new.id] and "beta.pdf" not in _sources(library, "beta")
-    library.reindex()
+    library.unembedded.forget_vectors()
+    embed_missing(library)
     assert not library.unembedded.count() and _sources(library, "gamma", "dense") == {"alpha.pdf", "gamma.pdf"}
 
 
@@ -136,7 +133,7 @@ def test_every_index_finds_by_words_first_and_by_meaning_later(
     with Library(tmp_path / "w", embedder, open_index=index_at(uri)) as library:
         _store(library, "beacon")
         assert _sources(library, "beacon") == {"beacon.pdf"} and not _sources(library, "beacon", "dense")
-        _embed(library, embedder)
+        embed_missing(library)
         assert _sources(library, "beacon", "dense") == {"beacon.pdf"}
         nearest = library.find(SearchQuery("beacon part 2", 1, mode="dense"))[0]
         assert nearest.dense == pytest.approx(

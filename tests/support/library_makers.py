@@ -107,6 +107,12 @@ def fill(library: Library, label: str, chunks: int = 4, *, more: bytes = b"", **
     return document
 
 
+def embed_missing(library: Library, most: int = 100) -> None:
+    """Make at most so many of the vectors that a library misses."""
+    batch = library.unembedded.next(most)
+    library.unembedded.fill([*batch], library.embedder.embed([chunk.indexed_text for chunk in batch.values()]))
+
+
 def save_run(library: Library, id: str, question: str = "why?", **started: Any) -> None:
     """Store a run that began and ended, and did nothing in between. `started`: more fields of `RunStarted`."""
     given = {"strategy": "balanced", "settings": {}, "workspace": "w", "started_at": "2026-01-01T00:00:00+00:00"}

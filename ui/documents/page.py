@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import streamlit as st
 
 from crag.core.errors import CragError, ModelMismatchError
-from crag.core.ingesting import Embedding
 from crag.core.metadata import written_field
 from crag.export.html import elements as h
 from crag.export.html import words
@@ -77,8 +76,8 @@ def _end(session: Session, any_held: bool) -> None:
     if not any_held:
         _empty(session)
     elif session.may("edit"):
-        again = "Rebuilds all embeddings. You can keep asking questions."
-        st.button("Re-index all", key="reindex", on_click=once(_reindex), args=(session,), help=again)
+        again = "Makes every vector again. Until then, documents are found by their words."
+        st.button("Re-index all", key="reindex", on_click=once(_embed), args=(session, True), help=again)
 
 
 def _empty(session: Session) -> None:
@@ -97,7 +96,7 @@ def _warn_of_model(session: Session) -> None:
         problems.show(error)
         again = "Re-index the whole library"
         if session.may("edit"):
-            st.button(again, key="reindex-all", type="primary", on_click=once(_reindex), args=(session,))
+            st.button(again, key="reindex-all", type="primary", on_click=once(_embed), args=(session, True))
     except CragError as error:
         problems.show(error)
 
@@ -117,25 +116,15 @@ def _continue_embedding(session: Session) -> None:
 
 
 @requires("edit")
-def _embed(session: Session) -> None:
+def _embed(session: Session, anew: bool = False) -> None:
     engine, workspace = program().engine, session.workspace
 
     def embedded(cancel: threading.Event) -> Iterator[UploadEvent]:
-        return engine.embed_missing(workspace, cancel)
+        if anew:
+            engine.library(workspace).unembedded.forget_vectors()
+        yield from engine.embed_missing(workspace, cancel)
 
-    uploads.index(session, "making vectors", (), embedded)
-
-
-@requires("edit")
-def _reindex(session: Session) -> None:
-    engine, workspace = program().engine, session.workspace
-
-    def work(cancel: threading.Event, emit: Callable[[UploadEvent], None]) -> None:
-        engine.library(workspace).reindex(
-            on_progress=lambda done, total: emit(Embedding(name="The library", done=done, total=total)), cancel=cancel
-        )
-
-    uploads.begin(session, "re-indexing the library", work)
+    uploads.index(session, "re-indexing the library" if anew else "making vectors", (), embedded)
 
 
 _VIEWS: Mapping[str, tuple[str, Callable[[Session, Held], None]]] = {
