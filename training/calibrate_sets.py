@@ -4,9 +4,10 @@
 
 Run it last, after training.calibrate_short. training.set_questions has the questions, of documents that no weight was
 fitted on. Each is searched for as `balanced` does; the chunks with the text that answers are then taken out of what was
-found, and the next ones move up. Figures are cross-validated by document, beside the best chunk's score on the same
-rows. FinanceBench is reported and never fitted. --keep FILE holds what was read, so that fitting again takes seconds:
-delete it when the model or the search changes. --out FOLDER writes sets.md there. It needs no torch.
+found, and the next ones move up. The first of what was found count alone, too. Figures are cross-validated by document,
+beside the best chunk's score on the same rows. FinanceBench is reported and never fitted. --keep FILE holds what was
+read, so that fitting again takes seconds: delete it when the model or the search changes. --out FOLDER writes sets.md
+there. It needs no torch.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -39,12 +39,14 @@ from crag.evaluation.local import LocalEvaluator
 from crag.generation.arithmetic import looks_up, reach_cells
 from training.calibrate_answers import FOLDS, cross_validated, fit
 from training.calibrate_short import write_layer
-from training.set_figures import FitRow, page
+from training.set_figures import FitRow, How, page
 from training.set_questions import SetQuestion, libraries, overlaps
 
 PENALTY = 3.0
 SPARE = 12
 """Chunks that may move up where others are taken out."""
+FEW = (1, 2, 4)
+"""So many of the chunks alone are read, too: a person's first library has no more."""
 
 
 def main() -> None:
@@ -63,7 +65,10 @@ def main() -> None:
     layer = Layer(tuple(rounded), round(bias, 6))
     dev = [row for row in rows if row.kind == "filings"]
     scores = [*map(float, chance), *(layer.chance(set_features(SetReadings(**row.readings))) for row in dev)]
-    said = page([*fitted_on, *dev], np.array(scores), dict(zip(SET_FEATURES, rounded, strict=True)), layer.bias)
+    rows = [*fitted_on, *dev]
+    whole = [place for place, row in enumerate(rows) if row.how != "few"]
+    weighed = dict(zip(SET_FEATURES, rounded, strict=True))
+    said = page([rows[place] for place in whole], np.array(scores)[whole], weighed, layer.bias)
     print(said)
     if given.out:
         (given.out / "sets.md").write_text(said, encoding="utf-8")
@@ -108,38 +113,37 @@ def rows_of(engine: Engine, evaluator: LocalEvaluator, library: Path, asked: Set
     """One retrieval as it is, and one without what answers; of a near miss the first alone."""
     settings = strategy("balanced").settings
     k, reach = settings.k, settings.lookup_reach if looks_up(asked.question) else 0
-    found = engine.library(library).find(
-        SearchQuery(asked.question, max(k, reach) + SPARE, where=filter_of(asked.where))
-    )
+    query = SearchQuery(asked.question, max(k, reach) + SPARE, where=filter_of(asked.where))
+    found = engine.library(library).find(query)
 
     def near(of: Sequence[RetrievedChunk]) -> list[RetrievedChunk]:
         return reach_cells(asked.question, of[: max(k, reach)], k) if reach else list(of[:k])
 
-    def row(
-        how: Literal["with", "without", "miss"], chunks: Sequence[RetrievedChunk], sufficient: bool
-    ) -> Iterator[FitRow]:
-        passages = [Passage(id=each.chunk.id, text=each.chunk.graded_text()) for each in chunks]
-        grades = {grade.passage_id: grade.score or 0.0 for grade in evaluator.grade(asked.question, passages)}
-        texts = [
-            GradedText(text=passage.text, score=grades[passage.id], keywords=each.bm25 or 0.0)
-            for passage, each in zip(passages, chunks, strict=True)
-        ]
+    passages = [Passage(id=each.chunk.id, text=each.chunk.graded_text()) for each in found]
+    grades = {grade.passage_id: grade.score or 0.0 for grade in evaluator.grade(asked.question, passages)}
+
+    def row(how: How, chunks: Sequence[RetrievedChunk], sufficient: bool) -> Iterator[FitRow]:
+        texts = [GradedText(text=each.chunk.graded_text(), score=grades[each.chunk.id]) for each in chunks]
         readings = evaluator.read_set(asked.question, texts)
         if readings is not None:  # one of the best is read by its meaning: such a set has no score
-            id = f"{asked.id}/{how}"
-            yield FitRow(id, asked.kind, asked.group, how, asked.miss, sufficient, asdict(readings))
+            about = asked.kind, asked.group, how, asked.miss, sufficient, asdict(readings)
+            yield FitRow(f"{asked.id}/{how}{len(chunks)}", *about)
+
+    def several(how: How, chunks: Sequence[RetrievedChunk]) -> Iterator[FitRow]:
+        """What was found, and the first of it alone, as a library of few chunks has it."""
+        for size in (len(chunks), *(each for each in FEW if each < len(chunks))):
+            some = [(evidence[each.chunk.id], says[each.chunk.id]) for each in chunks[:size]]
+            answered = asked.sufficient(some) if how == "with" else False
+            if answered is not None:
+                yield from row(how if size == len(chunks) else "few", chunks[:size], answered)
 
     if not found:
         return
-    own = near(found)
-    if asked.miss:
-        yield from row("miss", own, sufficient=False)
-        return
     evidence = {each.chunk.id: overlaps(each.chunk, asked) for each in found}
     says = {each.chunk.id: holds(each.chunk.text, asked.answers) for each in found}
-    sufficient = asked.sufficient([(evidence[each.chunk.id], says[each.chunk.id]) for each in own])
-    if sufficient is not None:
-        yield from row("with", own, sufficient)
+    yield from several("miss" if asked.miss else "with", near(found))
+    if asked.miss:
+        return
     left = [each for each in found if not asked.takes(evidence[each.chunk.id], says[each.chunk.id])]
     if not left or len(left) == len(found):
         return
@@ -149,7 +153,7 @@ def rows_of(engine: Engine, evaluator: LocalEvaluator, library: Path, asked: Set
         for each in rest
     )
     if not elsewhere:
-        yield from row("without", rest, sufficient=False)
+        yield from several("without", rest)
 
 
 if __name__ == "__main__":

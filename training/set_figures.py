@@ -14,6 +14,7 @@ from corpora.measures import Floats, auc, calibration_error
 from crag.core.strategies import strategy
 
 Truths = NDArray[np.bool_]
+How = Literal["with", "without", "miss", "few"]
 RESAMPLES = 200
 KINDS = {
     "prose": "articles of an encyclopedia",
@@ -32,7 +33,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class FitRow:
-    """A retrieval, and whether it holds what answers: as it is, without that, or of a near miss.
+    """A retrieval, and whether it holds what answers: as it is, without that, of a near miss, or its first few alone.
 
     `group` is the document that folds go by; `readings` are the fields of `crag.core.types.SetReadings`.
     """
@@ -40,7 +41,7 @@ class FitRow:
     id: str
     kind: str
     group: str
-    how: Literal["with", "without", "miss"]
+    how: How
     miss: str
     sufficient: bool
     readings: dict[str, Any]

@@ -154,11 +154,10 @@ SET = "set"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradedText:
-    """A text as it was graded, with its score 0..1. `keywords`: its BM25 score; None where no index searched it."""
+    """A text as it was graded, with its score 0..1."""
 
     text: str
     score: float
-    keywords: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +167,8 @@ class SetReadings:
     `best` is the best text's score 0..1, `rank` its place in the search, from 0, `words` counts the words of its
     likeliest answer, `closeness` is its cosine with the question. `agreeing` of the next best three have the same
     likeliest answer. `covered` is the share of the question's words that stand in any text, 0..1, by rarity; `absent`
-    are the rarest of the others, `years` those of the question in no text, of `years_asked`. `keywords`: the best BM25.
+    are the rarest of the others, `years` those of the question in no text, of `years_asked`. `keywords`: how
+    rare all of the question's words are that the text with most of them has, beyond what the texts have on average.
     """
 
     best: float

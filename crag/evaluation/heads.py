@@ -252,8 +252,10 @@ def read_set(
     """
     _, reading = best[0]
     said = [bare_words(each[found.start : found.end]) for each, found in best]
-    found = frozenset[str]().union(*(stems(each.text) for each in texts))
-    absent = [(lexicon.rarity(root), word) for root, word in words_by_stem(question).items() if root not in found]
+    asked, held = words_by_stem(question), [stems(each.text) for each in texts]
+    found = frozenset[str]().union(*held)
+    absent = [(lexicon.rarity(root), word) for root, word in asked.items() if root not in found]
+    keywords = [sum(lexicon.rarity(root) for root in asked if root in own) for own in held]
     years = tuple(dict.fromkeys(YEAR.findall(question[:MAX_CHARACTERS])))
     return SetReadings(
         best=max(each.score for each in texts),
@@ -262,7 +264,7 @@ def read_set(
         absent=tuple(word for _, word in sorted(absent, key=lambda each: -each[0])[:ABSENT]),
         years=tuple(year for year in years if not any(year in each.text for each in texts)),
         years_asked=len(years),
-        keywords=max(each.keywords or 0.0 for each in texts),
+        keywords=max(keywords) - sum(keywords) / len(keywords),
         closeness=reading.closeness,
         words=len(said[0].split()),
         rank=[each.score for each in texts].index(max(each.score for each in texts)),
@@ -278,7 +280,7 @@ def set_features(readings: SetReadings) -> tuple[float, ...]:
         math.log1p(readings.agreeing),
         readings.covered,
         len(readings.years) / readings.years_asked if readings.years_asked else 0.0,
-        math.log1p(max(0.0, readings.keywords)),
+        readings.keywords,
         readings.closeness,
         math.log1p(readings.words),
         math.log1p(readings.rank),

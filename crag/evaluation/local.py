@@ -267,8 +267,9 @@ class LocalEvaluator:
         return "answers", answer_features("answers", answer, {"relevance": clip(read.reading.relevance, CLIP)})
 
     def grade_set(self, question: str, texts: Sequence[GradedText]) -> SetGrade | None:
-        """How likely the texts together answer, 0..1; None of no texts, of texts that no index searched by words, where
-        question or texts are not English, or where the model has no layer for it, or can't be used.
+        """How likely the texts together answer, 0..1.
+
+        None of no texts, where question or texts are not English, or where the model has no layer, or can't be used.
         """
         try:
             layer = load_layer("sets", SET_FEATURES, self._folder)
@@ -281,8 +282,6 @@ class LocalEvaluator:
 
     def read_set(self, question: str, texts: Sequence[GradedText]) -> SetReadings | None:
         """What the layer for sets weighs; None where `grade_set` has no score. Raises ModelError."""
-        if all(each.keywords is None for each in texts):
-            return None
         _, lexicon = load_head(self._folder)
         best = sorted(texts, key=lambda each: -each.score)[:NEAREST]
         read = [(each.text, self._remembered(question, each.text)) for each in best]

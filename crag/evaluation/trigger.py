@@ -71,15 +71,8 @@ def graded_texts(chunks: Sequence[RetrievedChunk], grades: Mapping[str, Grade], 
     """What the grade of a set is made of: the scored chunks as they were graded; `limit` is `Settings.grade_chars`."""
     scored = [(found, grades[found.chunk.id].score) for found in chunks]
     return [
-        GradedText(text=found.chunk.graded_text(limit), score=score, keywords=_keywords(found))
-        for found, score in scored
-        if score is not None
+        GradedText(text=found.chunk.graded_text(limit), score=score) for found, score in scored if score is not None
     ]
-
-
-def _keywords(found: RetrievedChunk) -> float | None:
-    """The chunk's BM25 score: 0 where it has no word of the query, None where no index of ours found it."""
-    return None if found.dense is None and found.bm25 is None else found.bm25 or 0.0
 
 
 def decide(grades: Sequence[Grade], *, upper: float, lower: float, aggregation: Aggregation) -> Decision:

@@ -2,7 +2,7 @@
 
 A form's field is one, where the question names it (`crag.generation.fields`).
 
-A cell counts only where every word of the question is met by its row, section, column, caption or document, and where
+A cell counts only where every word of the question is met by its row, section, column or document, and where
 the row and column name nothing that the question does not. So a total is no sub-item, a segment is not the company,
 and an amount is no percentage. Pure, in time that grows with the tables.
 """
@@ -19,7 +19,7 @@ from crag.core.types import Chunk, LookupOutcome, RetrievedChunk, Strip, WebPage
 from crag.evaluation.refinement import make_strip
 from crag.generation.fields import Field, find_field, find_line
 from crag.generation.line_items import GENERIC, item_tokens, plain_stems
-from crag.generation.periods import Period, Span, fiscal_offset, is_same_period, periods_in, span_in
+from crag.generation.periods import Period, Span, is_same_period, periods_in, span_in
 from crag.generation.wanted import Measure, Wanted, is_opening, measure_of, sizes_in, wanted_of, without_periods
 from crag.text.dates import dates_in
 from crag.text.numerals import SCALES, Number, numbers_in
@@ -30,33 +30,8 @@ NEAR = 0.005
 LEAST_AMOUNT = 100
 """A smaller whole number without a unit counts something else than a table's amounts."""
 
-_HARMLESS = frozenset(
-    stem(word)
-    for word in """assets asset liabilities liability equity current noncurrent non long term operating investing
-    financing activities activity cash flows flow expenses expense costs and revenues data statement statements balance
-    sheet sheets results selected financial information other summary operations income earnings key by components
-    supplemental amounts amount shareholders stockholders consolidated fiscal""".split()
-)
 _SAYING = frozenset(map(stem, "specification specifications value values detail details description".split()))
 """Stems of a column's name that say of its cells that they are the rows' values."""
-_CHANGES = frozenset(stem(word) for word in "change changes increase decrease reconciliation adjustments".split())
-_PRIMARY = re.compile(
-    r"consolidated (?:statements?|balance sheets?|results|operating results)|statements? of (?:consolidated |net )?"
-    r"(?:income|earnings|operations|cash flows|financial position|financial condition)|balance sheets?"
-    r"|selected (?:consolidated )?financial data|income statements?",
-    re.IGNORECASE,
-)
-_REGION = re.compile(
-    r"\b(?:united states|u\.s\.|domestic|canad\w+|international|foreign|americas?|europe\w*|emea|asia\w*|apac|pacific"
-    r"|china|japan|latin|africa|india|mexico|germany|united kingdom|u\.k\.)\b",
-    re.IGNORECASE,
-)
-_SPLIT = re.compile(
-    r"(?:share|stock|equity)[- ]based (?:compensation|payment)|restructuring|severance"
-    r"|amortization of (?:\w+ )?intangible",
-    re.IGNORECASE,
-)
-"""Costs that a table splits by the lines of the income statement: each row is a part of its line."""
 _VALUE = re.compile(r"\d|^\W*[-–—−]\W*$")
 _SCALE = re.compile(
     r"\b(thousand|million|billion)s?\b|(?:\b000['’]?s\b|[$€£]\s?['’]?000\b)|[$€£]\s?(m|mn|bn)\b", re.IGNORECASE
@@ -68,12 +43,7 @@ _COUNTED = re.compile(
     re.IGNORECASE,
 )
 """What a column's name says of how its amounts are counted, and that they were restated: no part of the item."""
-_STATEMENT = re.compile(r"note \d+\b|(?:condensed |consolidated )*(?:statements?|balance sheets?)\b", re.IGNORECASE)
-"""Begins the title of a statement or a note, which an index of them lists, and which is no part of the company."""
-_SCOPE_WORDS = 9
 _YEAR = re.compile(r"(?:19|20)\d\d")
-_BALANCES = frozenset({"#inventories", "#receivables", "#payables", "#deferredrevenue"})
-"""Items of a balance sheet: in a statement of cash flows, their rows say how they changed."""
 
 
 _Fit = Literal["yes", "undated", "no"]
@@ -172,7 +142,6 @@ def look_up(question: str, sources: Mapping[str, Chunk | WebPage]) -> Lookup | N
         return _read_field(field, wanted)
     if wanted is None:
         return _read_field(field, None) if (field := find_line(question, chunks)) else None
-    chunks = [chunk for chunk in chunks if _is_of(chunk, wanted.source)]
     documents = {
         id: _Document.of([chunk for chunk in chunks if chunk.document_id == id])
         for id in dict.fromkeys(chunk.document_id for chunk in chunks)
@@ -203,11 +172,6 @@ def has_cell(question: str, sources: Mapping[str, Chunk | WebPage]) -> bool:
     """Whether a table of the retrieved chunks has the cell that is asked for."""
     lookup = look_up(question, sources)
     return lookup is not None and bool(lookup.found)
-
-
-def _is_of(chunk: Chunk, source: str) -> bool:
-    """Whether a chunk's document, or its section, has the title; any has ""."""
-    return "".join(words(source)) in "".join(words(f"{chunk.title} {chunk.source} {chunk.context}"))
 
 
 def _read_field(found: Field, wanted: Wanted | None) -> Lookup:
@@ -259,17 +223,12 @@ def _looked_up(question: str, found: Sequence[RetrievedChunk]) -> FoundCell | No
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """What is known of a document: the stems that name it, its own period, and the parts that its tables list.
-
-    `ends`: the date that a quarterly report is of. `offset`: see `is_same_period`.
-    """
+    """What is known of a document: the stems that name it, and its own period. `ends`: a quarterly report's date."""
 
     names: frozenset[str]
     squeezed: str
     period: Period | None
     ends: Period | None
-    offset: int | None
-    parts: frozenset[str]
 
     @classmethod
     def of(cls, chunks: Sequence[Chunk]) -> _Document:
@@ -279,19 +238,11 @@ class _Document:
         periods = periods_in(first.title) or periods_in(first.source.replace("_", " "))
         quarterly = bool(periods) and (span_in(named) == "quarter" or "10-q" in named.lower())
         initials = "".join(word[0] for word in re.findall(r"\b[A-Z][\w.]+", first.title.partition(",")[0])).lower()
-        parts = {
-            _key(text)
-            for chunk in chunks
-            for table in chunk.tables
-            for text in (*table.header, *(chunk.text[row.start : row.label] for row in table.rows if row.cells))
-        }
         return cls(
             names=frozenset(map(stem, said)) | {initials},
             squeezed="".join(said),
             period=periods[0] if periods else None,
             ends=periods[0] if quarterly else None,
-            offset=fiscal_offset(chunk.text for chunk in chunks),
-            parts=frozenset(parts),
         )
 
     def names_token(self, token: str) -> bool:
@@ -303,9 +254,8 @@ def _candidates(chunk: Chunk, wanted: Wanted, document: _Document) -> Iterator[t
     open_ = frozenset(token for token in wanted.tokens if not document.names_token(token))
     if open_ and all(token in document.names for token in open_):
         return
+    around = frozenset(item_tokens(chunk.context))
     for table in chunk.tables:
-        scopes = _scopes(chunk, table)
-        around = frozenset(token for scope in scopes for token in item_tokens(scope))
         for row in table.rows:
             if not row.cells:
                 continue
@@ -322,7 +272,7 @@ def _candidates(chunk: Chunk, wanted: Wanted, document: _Document) -> Iterator[t
                 column = _meant(_COUNTED.sub(" ", table.name(cell)), document) - _SAYING
                 if not column <= wanted.tokens or not (said or column or _is_total(label)):
                     continue
-                if not said and not _is_of_table(label, column, wanted, table, scopes, document):
+                if not said and not _is_of_table(label, column, wanted, table):
                     continue
                 missing = (open_ if rest is None else open_ & rest) - said - column
                 if missing - section - around:
@@ -332,16 +282,14 @@ def _candidates(chunk: Chunk, wanted: Wanted, document: _Document) -> Iterator[t
                 rate = wanted.measure == measure_of(label) == "percent" and not shares
                 if measure != wanted.measure and not rate:
                     continue
-                steps = _steps(label, wanted, section, scopes, chunk, table, document)
-                if steps is None:
-                    continue
-                steps += len(missing - section) + (0 if said else 2) - (2 if rest is not None else 0)
+                steps = 2 * len(section - wanted.tokens - GENERIC) + (0 if said else 2) - (2 if rest is not None else 0)
+                steps += 0 if plain_stems(label) - document.names <= wanted.plain else 2
                 steps += len(sizes_in(label) - wanted.sizes)
                 unit = table.unit if measure in ("amount", "change") else ""
                 found = FoundCell(
                     chunk, cell.start, cell.end, row.start, row.end, label, table.name(cell), unit, steps, table
                 )
-                shown = _shown_periods(found, row, scopes)
+                shown = _shown_periods(found, row)
                 alone = len(values) == 1
                 fit: _Fit = "no"
                 if _fits_period(shown, wanted.period, document, alone=alone):
@@ -354,44 +302,13 @@ def _candidates(chunk: Chunk, wanted: Wanted, document: _Document) -> Iterator[t
                 yield replace(found, key=key, steps=steps if shown else steps + 1), fit
 
 
-def _steps(
-    label: str,
-    wanted: Wanted,
-    section: frozenset[str],
-    scopes: Sequence[str],
-    chunk: Chunk,
-    table: Table,
-    document: _Document,
-) -> int | None:
-    """How far a cell is from what is asked for: the larger the less likely; None where it is of something else."""
-    strange = section - wanted.tokens - _HARMLESS - GENERIC
-    if strange & _CHANGES and wanted.measure != "change":
-        return None
-    steps = 2 * len(strange)
-    steps += 0 if plain_stems(label) - document.names <= wanted.plain else 2
-    for scope in scopes:
-        if (split := _SPLIT.search(scope)) and not plain_stems(split[0]) & wanted.plain:
-            return None
-        if _STATEMENT.match(scope) or not (_REGION.search(scope) or _key(scope) in document.parts):
-            continue
-        if not frozenset(_meant(scope, document)) <= wanted.tokens | _HARMLESS:
-            return None
-    heading = SEPARATOR.join((*scopes, chunk.context, table.title))
-    if wanted.tokens & _BALANCES and "cash flow" in heading.casefold():
-        return None
-    return steps + (0 if _PRIMARY.search(heading) else 1)
-
-
-def _is_of_table(
-    label: str, column: frozenset[str], wanted: Wanted, table: Table, scopes: Sequence[str], document: _Document
-) -> bool:
-    """Whether a row that names no item is the one asked for: a total where that, or its whole table, is; a period's
-    where one is; or the only row.
+def _is_of_table(label: str, column: frozenset[str], wanted: Wanted, table: Table) -> bool:
+    """Whether a row that names no item is the one asked for: a total where that is; a period's where one is; or the
+    only row.
     """
     if not _is_total(label):
         return wanted.period is not None or sum(bool(row.cells) for row in table.rows) == 1
-    named = (_meant(scope, document) - _HARMLESS for scope in scopes)
-    return bool(column) or wanted.total or any(each and each <= wanted.tokens for each in named)
+    return bool(column) or wanted.total
 
 
 def _meant(text: str, document: _Document) -> frozenset[str]:
@@ -400,13 +317,6 @@ def _meant(text: str, document: _Document) -> frozenset[str]:
     return frozenset(
         token for token in item_tokens(bare) if token not in GENERIC | {"%"} and token not in document.names
     )
-
-
-def _scopes(chunk: Chunk, table: Table) -> tuple[str, ...]:
-    """What speaks for the whole table: its captions, the heading above it and the last line before it."""
-    lines = [*table.captions, *(table.title.split(SEPARATOR)[-2:]), *chunk.context.split(SEPARATOR)[1:2]]
-    short = (line for line in lines if 0 < len(line.split()) <= _SCOPE_WORDS and not _SCALE.search(line))
-    return tuple(dict.fromkeys(short))
 
 
 def _label(chunk: Chunk, row: Row) -> str:
@@ -440,9 +350,9 @@ def _own_names(found: FoundCell, row: Row) -> list[str]:
     return [found.column.rstrip(" %"), found.row, *reversed(row.section.split(SEPARATOR))]
 
 
-def _shown_periods(found: FoundCell, row: Row, scopes: Sequence[str]) -> tuple[Period, ...]:
-    """The periods of a cell: of its column, else its label, its section, or what stands above the table."""
-    texts = [*_own_names(found, row), *scopes]
+def _shown_periods(found: FoundCell, row: Row) -> tuple[Period, ...]:
+    """The periods of a cell: of its column, else its label or its section."""
+    texts = _own_names(found, row)
     span: Span = next(filter(None, map(span_in, texts)), "")
     shown = next(filter(None, map(periods_in, texts)), ())
     return tuple(replace(each, span=each.span or span) for each in shown)
@@ -453,13 +363,13 @@ def _fits_period(shown: Sequence[Period], asked: Period | None, document: _Docum
     if not shown:
         if asked is None:
             return alone
-        return alone and document.period is not None and is_same_period(asked, document.period, offset=document.offset)
+        return alone and document.period is not None and is_same_period(asked, document.period)
     if len(shown) > 1:
         return False
     if asked is None:
         own = document.period
-        return own is None or is_same_period(Period(own.year), shown[0], offset=document.offset)
-    return is_same_period(asked, shown[0], ends=document.ends, offset=document.offset)
+        return own is None or is_same_period(Period(own.year), shown[0])
+    return is_same_period(asked, shown[0], ends=document.ends)
 
 
 def _agree(one: FoundCell, other: FoundCell) -> bool:

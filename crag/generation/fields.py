@@ -47,10 +47,6 @@ _DATE = frozenset({stem("date")})
 _WHEN = re.compile(r"\s*when\b", re.IGNORECASE)
 _HAPPENS = frozenset(map(stem, "achieve achieved reach reached happen happens occur occurs take place planned".split()))
 """What a question of "when" may say of an event whose label is its name alone."""
-_PLACE = frozenset({stem("location")})
-_PLACED = frozenset(map(stem, ("located", "based", "situated"))) - _PLACE
-"""What "where" asks for, and what a question may say of it."""
-_WHERE = re.compile(r"\s*where\b", re.IGNORECASE)
 _ASIDES = re.compile(r"\s[-–—]{1,3}\s|[:()]")
 """Between what names a list and what explains it: "SEV 3 - Minor"."""
 _NONE: frozenset[str] = frozenset()
@@ -102,7 +98,6 @@ def _named_best(
         return None
     asked = _stems(_NUMBER.sub(" number ", question[:MOST_CHARACTERS])) - _FUNCTION
     asked |= _DATE if _WHEN.match(question) else _NONE
-    asked = asked - _PLACED | _PLACE if _WHERE.match(question) else asked
     dated = _DATE | (_HAPPENS if _WHEN.match(question) else _NONE)
     named = [(field, covered) for field in fields if (covered := _covered(_label_of(field.label), asked))]
     if not named:

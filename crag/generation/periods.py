@@ -6,7 +6,6 @@ The periods that a question names together, as in "from 2017 to 2019", and where
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -32,13 +31,6 @@ _SPANS: tuple[tuple[Span, re.Pattern[str]], ...] = (
 _QUARTER = re.compile(r"\bQ([1-4])(?!\d)|\b([1-4])Q|\b(first|second|third|fourth)[\s-](?:fiscal\s)?quarter", re.I)
 _NTH = {"first": 1, "second": 2, "third": 3, "fourth": 4}
 _SHORT = re.compile(r"(?:\bQ[1-4]|\b[1-4]Q)[\s'’]{0,2}(?:FY\s?)?(\d\d)(?!\d)", re.I)
-_NAMED_END = re.compile(
-    r"\b(?i:fiscal) (?:year )?((?:19|20)\d\d)\b[^.;]{0,60}?\b(?:ended|ending|ends|end)\s(?:on\s)?"
-    r"([A-Z][a-z]+ \d{1,2},? (?:19|20)\d\d)"
-)
-_END_NAMED = re.compile(
-    r"\bended ([A-Z][a-z]+ \d{1,2},? (?:19|20)\d\d)[^.;]{0,20}?\(?[\"“(]fiscal (?:year )?((?:19|20)\d\d)\b"
-)
 _YEARS = range(1950, 2101)
 _DRIFT = 8
 """The most days by which a fiscal month of weeks ends after the calendar's."""
@@ -89,12 +81,11 @@ def _quarter_in(text: str) -> int:
     return _NTH[match[3].lower()] if match[3] else int(match[1] or match[2])
 
 
-def is_same_period(asked: Period, shown: Period, *, ends: Period | None = None, offset: int | None = None) -> bool:
+def is_same_period(asked: Period, shown: Period, *, ends: Period | None = None) -> bool:
     """Whether a column that shows one period has the values of the one that is asked for.
 
-    `ends`: the date that a quarterly report is of; its balances are not those of a year's end. `offset`: what to add to
-    the year in which the document's fiscal years end to have their names; None where that is not known, and then a
-    year that ends in January is no year's.
+    `ends`: the date that a quarterly report is of; its balances are not those of a year's end. A year that ends in
+    January is no year's: it may have the name of either.
     """
     if asked.day:
         if (shown.year, shown.month, shown.day) == (asked.year, asked.month, asked.day):
@@ -111,25 +102,12 @@ def is_same_period(asked: Period, shown: Period, *, ends: Period | None = None, 
         return False
     if ends is not None and (shown.year, shown.month, shown.day) == (ends.year, ends.month, ends.day):
         return False
-    if shown.month == 1 or (shown.month == 2 and shown.day <= _DRIFT):
-        return offset is not None and shown.year + offset == asked.year
-    return shown.year == asked.year
+    in_january = shown.month == 1 or (shown.month == 2 and shown.day <= _DRIFT)
+    return shown.year == asked.year and not in_january
 
 
 def _fits_span(asked: Period, shown: Period) -> bool:
     return not asked.span or not shown.span or asked.span == shown.span
-
-
-def fiscal_offset(texts: Iterable[str]) -> int | None:
-    """What the first text that says so adds to the year in which a fiscal year ends to have its name: 0 or -1."""
-    for text in texts:
-        for form, year, date in ((_NAMED_END, 1, 2), (_END_NAMED, 2, 1)):
-            if match := form.search(text):
-                ended = periods_in(match[date])
-                offset = int(match[year]) - ended[0].year if ended else 0
-                if ended and offset in (0, -1):
-                    return offset
-    return None
 
 
 _MONTH = (

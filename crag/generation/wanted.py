@@ -43,15 +43,6 @@ _PERIOD_WORDS = re.compile(
     r"|\b\d[\d/.-]*(?:st|nd|rd|th)?\b|\b(?:fy|cy|q[1-4])\s?'?\d\d(?:\d\d)?\b",
     re.IGNORECASE,
 )
-_PLACE = r"(?:statements?(?: of [\w ]{3,30})?|balance sheets?|reports?|filings?|10-[kq]|tables?|financials?|p ?& ?l)\b"
-_INSTRUCTION = re.compile(
-    r"\((?:in|answer|give|round|expressed)\b[^()]*\)|\b(?:answer|respond|express\w*|round\w*) (?:in|to|with)\b[^.?]*"
-    r"|\b(?:in|to the nearest) (?:usd |us ?\$ ?)?(?:thousand|million|billion)s?\b(?: of)?(?: us)?(?: dollars)?"
-    r"|\b(?:according to|based on|relying on|as (?:shown|stated|reported|disclosed|given|per) (?:in|by|on)|from|in"
-    rf"|using) (?:the |its |their )?(?:\w+ ){{0,4}}?{_PLACE}",
-    re.IGNORECASE,
-)
-_SOURCE = re.compile(r",?\s?\baccording to\s?(?:“([^“”\n]{2,300})”|\"([^\"\n]{2,300})\")", re.IGNORECASE)
 _TOTAL = re.compile(r"\b(?:totals?|altogether|in all|overall|sum|amounts?)\b", re.IGNORECASE)
 _DATE = re.compile(r"\b(?:is|was|are|were) the (?:\w+ ){0,3}dates?\b|\bwhat dates?\b", re.IGNORECASE)
 _SIZE = re.compile(r"(?<![\w.,])(?!(?:19|20)\d\d(?!\d))\d{1,9}(?:[.,/]\d{1,9}){0,3}")
@@ -74,8 +65,7 @@ class Wanted:
 
     `firm`: it surely asks for a figure, so that no other row's may stand for it. `opening`: of the period's beginning.
     `total`: it says so itself. `date`: it asks for one, which is no amount. `item`: the words of the question without
-    its period, a blank apart. `sizes`: its numbers that are no years. `source`: the title, in quotation marks, of what
-    it is to be looked up in; "" where none is named so.
+    its period, a blank apart. `sizes`: its numbers that are no years.
     """
 
     tokens: frozenset[str]
@@ -88,7 +78,6 @@ class Wanted:
     date: bool = False
     item: str = ""
     sizes: frozenset[str] = frozenset()
-    source: str = ""
 
     def without(self, label: str) -> frozenset[str] | None:
         """The tokens of the question beside a label that it says word by word; None where it does not."""
@@ -107,8 +96,7 @@ class Wanted:
 def wanted_of(question: str) -> Wanted | None:
     """What a question asks to be looked up; None where it asks for anything else, or for several periods."""
     asked = question[:MOST_CHARACTERS].replace("’", "'")
-    named = _SOURCE.search(asked)
-    bare = _COSTS.sub(r"\1", _INSTRUCTION.sub(" ", _SOURCE.sub(" ", asked)))
+    bare = _COSTS.sub(r"\1", asked)
     if not _ASKS.search(bare) or _ASKS_MORE.search(bare):
         return None
     periods = periods_in(bare)
@@ -132,7 +120,6 @@ def wanted_of(question: str) -> Wanted | None:
         date=_DATE.search(bare) is not None,
         item=" ".join(words(item)),
         sizes=sizes_in(bare),
-        source=(named[1] or named[2]) if named else "",
     )
 
 

@@ -137,7 +137,7 @@ class ScriptedSetGrader:
             absent=(),
             years=(),
             years_asked=0,
-            keywords=best.keywords or 0.0,
+            keywords=1.0,
             closeness=0.0,
             words=1,
         )

@@ -10,6 +10,7 @@ from crag.core.types import GradedText, SetReadings
 from crag.evaluation.heads import SET_FEATURES, Layer, Lexicon, load_layer, read_set, set_features
 from crag.evaluation.local import LocalEvaluator
 from crag.models.cross_encoder import Reading
+from crag.text.words import stem
 from tests.support.local_models import with_layer
 
 LEXICON = Lexicon(100, {"tower": 20, "built": 40, "paris": 1})
@@ -22,20 +23,20 @@ def read(text: str, words: str) -> tuple[str, Reading]:
     return text, Reading(relevance=2.0, span=4.0, closeness=0.5, start=start, end=start + len(words), tokens=20)
 
 
-def readings(question: str = QUESTION, *others: tuple[str, str], keywords: float | None = 3.0) -> SetReadings:
+def readings(question: str = QUESTION, *others: tuple[str, str]) -> SetReadings:
     best = [(TOWER, "1889"), *others]
-    texts = [GradedText(text=text, score=0.8 - place / 10, keywords=keywords) for place, (text, _) in enumerate(best)]
+    texts = [GradedText(text=text, score=0.8 - place / 10) for place, (text, _) in enumerate(best)]
     return read_set(question, texts, [read(*each) for each in best], LEXICON)
 
 
 def test_one_text_that_has_every_word() -> None:
     found = readings()
     assert (found.best, found.agreeing, found.covered, found.absent, found.years) == (0.8, 0, 1.0, (), ())
-    assert (found.years_asked, found.keywords, found.closeness, found.words, found.rank) == (0, 3.0, 0.5, 1, 0)
+    assert (found.years_asked, found.closeness, found.words, found.rank) == (0, 0.5, 1, 0)
 
 
 def test_the_best_text_s_place_in_the_search_counts() -> None:
-    texts = [GradedText(text=text, score=score, keywords=1.0) for text, score in (("Other.", 0.1), (TOWER, 0.8))]
+    texts = [GradedText(text=text, score=score) for text, score in (("Other.", 0.1), (TOWER, 0.8))]
     found = read_set(QUESTION, texts, [read(TOWER, "1889")], LEXICON)
     layer = load_layer("sets", SET_FEATURES)
     assert found.rank == 1 and layer
@@ -63,7 +64,29 @@ def test_scores_at_the_ends_can_be_weighed() -> None:
     assert 0.0 < low < 0.01 < 0.99 < high < 1.0
 
 
-TEXTS = [GradedText(text=TOWER, score=0.8, keywords=5.0)]
+def test_words_count_where_one_text_has_more_of_them_than_the_others() -> None:
+    def keywords(question: str, *texts: str) -> float:
+        graded = [GradedText(text=text, score=0.5) for text in (TOWER, *texts)]
+        return read_set(question, graded, [read(TOWER, "1889")], LEXICON).keywords
+
+    assert keywords(QUESTION) == keywords(QUESTION, TOWER) == 0.0
+    assert keywords(QUESTION, "Bread.") == pytest.approx(sum(map(LEXICON.rarity, map(stem, ("tower", "built")))) / 2)
+    assert keywords(QUESTION, "Bread.") > keywords(QUESTION, "It was built.") > 0.0
+
+
+def test_how_large_the_library_is_says_nothing() -> None:
+    """A question of one short document has the score that it has among others about something else."""
+    layer = load_layer("sets", SET_FEATURES)
+    assert layer
+
+    def chance(*others: str) -> float:
+        graded = [GradedText(text=text, score=0.35 if text == TOWER else 0.02) for text in (TOWER, *others)]
+        return layer.chance(set_features(read_set(QUESTION, graded, [read(TOWER, "1889")], LEXICON)))
+
+    assert chance() > 0.2 and abs(chance() - chance(*["Bread is baked daily."] * 9)) < 0.3
+
+
+TEXTS = [GradedText(text=TOWER, score=0.8)]
 
 
 def test_without_a_layer_a_model_or_a_text_there_is_no_score(tmp_path: Path) -> None:
@@ -73,10 +96,6 @@ def test_without_a_layer_a_model_or_a_text_there_is_no_score(tmp_path: Path) -> 
     assert LocalEvaluator().grade_set(QUESTION, []) is None
 
 
-def test_what_no_index_of_ours_searched_has_no_score() -> None:
-    assert LocalEvaluator().grade_set(QUESTION, [GradedText(text=TOWER, score=0.8)]) is None
-
-
 def test_the_local_evaluator_grades_sets() -> None:
     evaluator = LocalEvaluator(threads=1)
     assert isinstance(evaluator, SetGrader)
@@ -84,4 +103,4 @@ def test_the_local_evaluator_grades_sets() -> None:
     assert asked is not None and later is not None
     assert later.readings.years == ("1931",)
     assert 0.0 <= later.score < asked.score <= 1.0
-    assert evaluator.grade_set(QUESTION, [GradedText(text="", score=0.0, keywords=0.0)]) is None
+    assert evaluator.grade_set(QUESTION, [GradedText(text="", score=0.0)]) is None

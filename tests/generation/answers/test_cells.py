@@ -13,7 +13,7 @@ from crag.core.types import Answer, Chunk
 from crag.generation.cells import Lookup, look_up, reach_figure
 from crag.generation.extractive import ExtractiveGenerator
 from crag.generation.llm import LlmGenerator
-from crag.generation.periods import Period, fiscal_offset, is_same_period, periods_in
+from crag.generation.periods import Period, is_same_period, periods_in
 from crag.generation.wanted import wanted_of
 from crag.messages.answers import conflict_sentences
 from crag.testing.contracts import strip_of
@@ -70,7 +70,7 @@ CASH = chunk_of_rows(
 INVESTING = replace(
     CASH,
     id="investing",
-    tables=(replace(CASH.tables[0], rows=tuple(row._replace(section="") for row in CASH.tables[0].rows)),),
+    tables=(replace(CASH.tables[0], rows=tuple(row._replace(section="") for row in CASH.tables[0].rows[:1])),),
 )
 STAFF = chunk_of_rows(
     ["", "2021", "2020", "2019"],
@@ -113,7 +113,6 @@ def looked_up(question: str, *chunks: Chunk) -> Lookup:
         ("What were total assets of Acme's Canadian operations at the end of fiscal 2020?", "5,270", "million"),
         ("What was Acme's capital expenditure in 2020?", "(2,810)", "million"),
         ("How much did Acme spend on property and equipment in 2021?", "(3,588)", "million"),
-        ("What was Acme Brand footwear revenue in fiscal 2021?", "$28,021", ""),
         ("How much inventory did Acme have at the end of 2020?", "12,242", "million"),
     ],
 )
@@ -189,40 +188,26 @@ def test_tables_that_do_not_agree_give_no_cell() -> None:
     assert (found.outcome, found.cell, {cell.text for cell in found.cells}) == ("several", None, {"288,000", "280,000"})
 
 
-def test_a_change_is_found_only_where_a_change_is_asked() -> None:
-    question = "What was the percentage change in Acme Brand apparel revenue in fiscal 2021?"
-    assert wanted_of(question) is not None
-    assert looked_up("What was Acme Brand apparel revenue in fiscal 2021?", BRANDS).cells[0].text == "12,865"
-
-
 @pytest.mark.parametrize(
-    ("asked", "shown", "offset", "same"),
+    ("asked", "shown", "same"),
     [
-        ("fiscal 2021", "52 Weeks Ended August 29, 2021", None, True),
-        ("fiscal 2021", "Three months ended August 29, 2021", None, False),
-        ("Q2 2023", "Three Months Ended July 2, 2023", None, True),
-        ("Q2 2023", "Six Months Ended July 2, 2023", None, False),
-        ("second quarter of 2023", "Q2 2023", None, True),
-        ("June 30, 2023", "June 30, 2022", None, False),
-        ("fiscal 2022", "January 28, 2023", -1, True),
-        ("fiscal 2023", "January 28, 2023", -1, False),
+        ("fiscal 2021", "52 Weeks Ended August 29, 2021", True),
+        ("fiscal 2021", "Three months ended August 29, 2021", False),
+        ("Q2 2023", "Three Months Ended July 2, 2023", True),
+        ("Q2 2023", "Six Months Ended July 2, 2023", False),
+        ("June 30, 2023", "June 30, 2022", False),
+        ("fiscal 2023", "January 28, 2023", False),
     ],
 )
-def test_a_column_is_of_the_period_or_not(asked: str, shown: str, offset: int | None, same: bool) -> None:
+def test_a_column_is_of_the_period_or_not(asked: str, shown: str, same: bool) -> None:
     [one], [other] = periods_in(asked), periods_in(shown)
-    assert is_same_period(one, other, offset=offset) is same
+    assert is_same_period(one, other) is same
 
 
 def test_balances_of_a_quarterly_report_are_not_those_of_the_year() -> None:
     [ends] = periods_in("July 2, 2023")
     assert not is_same_period(Period(2023), ends, ends=ends)
     assert is_same_period(Period(2023), ends)
-
-
-def test_a_document_says_how_its_fiscal_years_are_named() -> None:
-    assert fiscal_offset(["Fiscal 2022 was the 52-week year ended January 28, 2023."]) == -1
-    assert fiscal_offset(["The fiscal year 2023 ended on January 31, 2023."]) == 0
-    assert fiscal_offset(["The year was good."]) is None
 
 
 def answered(question: str, chunk: Chunk, rows: Sequence[int], pointed: str = "") -> Answer:
@@ -267,7 +252,7 @@ def test_a_cell_further_down_that_fits_better_takes_the_last_place() -> None:
         ["", "2021", "2020"],
         ["Net sales", "57", "61"],
         name="costs",
-        heading="Share-based compensation",
+        section="Share-based compensation",
         unit="in millions",
     )
     others = [replace(CASH, id=f"other {number}") for number in range(5)]
