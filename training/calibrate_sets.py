@@ -46,7 +46,7 @@ PENALTY = 3.0
 SPARE = 12
 """Chunks that may move up where others are taken out."""
 FEW = (1, 2, 4)
-"""So many of the chunks alone are read, too: a person's first library has no more."""
+"""How many of the first chunks are read alone, too: a person's first library has no more."""
 
 
 def main() -> None:

@@ -1,10 +1,9 @@
 """The cell of a table that a question asks for: its line item, period and segment, or the reason that there is none.
 
-A form's field is one, where the question names it (`crag.generation.fields`).
-
-A cell counts only where every word of the question is met by its row, section, column or document, and where
-the row and column name nothing that the question does not. So a total is no sub-item, a segment is not the company,
-and an amount is no percentage. Pure, in time that grows with the tables.
+A form's field is one, where the question names it (`crag.generation.fields`). Of a table, a cell counts only where
+every word of the question is met by its row, section, column, heading or document, and where the row and column name
+nothing that the question does not. So a total is no sub-item, a segment is not the company, and an amount is no
+percentage. Pure, in time that grows with the tables.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def fill(library: Library, label: str, chunks: int = 4, *, more: bytes = b"", **
 
 
 def embed_missing(library: Library, most: int = 100) -> None:
-    """Make at most so many of the vectors that a library misses."""
+    """Make vectors that a library misses, `most` of them at most."""
     batch = library.unembedded.next(most)
     library.unembedded.fill([*batch], library.embedder.embed([chunk.indexed_text for chunk in batch.values()]))
 

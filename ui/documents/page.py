@@ -116,15 +116,15 @@ def _continue_embedding(session: Session) -> None:
 
 
 @requires("edit")
-def _embed(session: Session, anew: bool = False) -> None:
+def _embed(session: Session, every: bool = False) -> None:
     engine, workspace = program().engine, session.workspace
 
     def embedded(cancel: threading.Event) -> Iterator[UploadEvent]:
-        if anew:
+        if every:
             engine.library(workspace).unembedded.forget_vectors()
         yield from engine.embed_missing(workspace, cancel)
 
-    uploads.index(session, "re-indexing the library" if anew else "making vectors", (), embedded)
+    uploads.index(session, "re-indexing the library" if every else "making vectors", (), embedded)
 
 
 _VIEWS: Mapping[str, tuple[str, Callable[[Session, Held], None]]] = {
