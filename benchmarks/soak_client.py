@@ -18,12 +18,13 @@ import ipaddress
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 import httpx
+import pyarrow
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
@@ -34,6 +35,8 @@ PATIENCE = 120.0
 """Seconds that one rerun may take before the tab gives it up."""
 _KEPT_RUNS = 2
 """For so many runs a page keeps a message that the server may refer to, as Streamlit's own page does."""
+_WORK = 1.0
+"""What is drawn again within so many seconds is work that goes on."""
 _COOKIE = "_streamlit_xsrf"
 _TEXTS = ("body", "label", "message", "placeholder", "text", "title")
 """The fields of an element that hold what a person reads."""
@@ -95,6 +98,8 @@ class Tab:
         self.reruns = 0
         self._pages: dict[str, str] = {}
         self._fragments: tuple[str, ...] = ()
+        self._beats: dict[str, float] = {}
+        """Fragments that the server wants asked for again, and after how many seconds."""
         self._states: dict[str, WidgetState] = {}
         self._kept: dict[str, tuple[int, ForwardMsg]] = {}
         self._socket: ClientConnection | None = None
@@ -205,14 +210,14 @@ class Tab:
         return await self._run(WidgetState(id=found.element.id, trigger_value=True), fragment=found.fragment)
 
     async def ask(self, question: str) -> Rerun:
-        """Type into the chat's field and send: returns when the script has ended, so when the run is answered."""
+        """Type into the chat's field and send: returns when the run is answered."""
         found = self.find("chat_input")
         state = WidgetState(id=found.element.id)
         state.chat_input_value.data = question
-        return await self._run(state, fragment=found.fragment)
+        return await self._follow(await self._run(state, fragment=found.fragment))
 
     async def upload(self, label: str, files: dict[str, bytes]) -> Rerun:
-        """Bring files, by their names, to an uploader. Raises Lost where the server refuses one."""
+        """Bring files, by their names, to an uploader: returns when they are added. Raises Lost of a refused one."""
         found = self.find("file_uploader", label)
         ask = BackMsg()
         ask.file_urls_request.request_id = f"{self.session}-{time.monotonic_ns()}"
@@ -238,7 +243,7 @@ class Tab:
                 name=name, size=len(content), file_id=urls.file_id
             )
             info.file_urls.CopyFrom(urls)
-        return await self._changed(state, found)
+        return await self._follow(await self._changed(state, found))
 
     async def get(self, path: str) -> httpx.Response:
         """Any address of the server, with this tab's cookies."""
@@ -268,9 +273,12 @@ class Tab:
             return False
 
     def texts(self) -> str:
-        """All that can be read on the page: labels, paragraphs, HTML with its tags, errors."""
+        """All that can be read on the page: labels, paragraphs, HTML with its tags, rows of tables, errors."""
         found = []
         for each in self.elements():
+            if each.kind == "table":
+                rows = pyarrow.ipc.open_stream(each.element.arrow_data.data).read_all().to_pylist()
+                found += [" ".join(str(cell) for cell in row.values()) for row in rows]
             names = {known.name for known in each.element.DESCRIPTOR.fields}
             found += [str(getattr(each.element, name)) for name in _TEXTS if name in names]
         return "\n".join(each for each in found if each and not each.startswith("<style>"))
@@ -304,6 +312,18 @@ class Tab:
         return Rerun(
             time.perf_counter() - began, counts.messages, counts.size, tuple(counts.exceptions), tuple(counts.errors)
         )
+
+    async def _follow(self, done: Rerun) -> Rerun:
+        """Ask for what is drawn again and again, as the page does, until it no longer is; all that came of it."""
+        began = time.perf_counter() - done.seconds
+        while beats := {name: every for name, every in self._beats.items() if every < _WORK}:
+            if time.perf_counter() > began + self.patience:
+                raise Lost(f"work goes on after {self.patience:.0f} s")
+            fragment = min(beats, key=beats.__getitem__)
+            await asyncio.sleep(beats[fragment])
+            new = await self._run(fragment=fragment)
+            done = replace(new, exceptions=done.exceptions + new.exceptions, errors=done.errors + new.errors)
+        return replace(done, seconds=time.perf_counter() - began)
 
     async def _finish(self, counts: _Counts) -> None:
         """Until a run has ended that no other follows."""
@@ -359,6 +379,9 @@ class Tab:
             self.reruns += 1
             self.session = said.new_session.initialize.session_id or self.session
             self._fragments = tuple(said.metadata.run.fragment_ids)
+            self._beats = {name: every for name, every in self._beats.items() if self._fragments}
+        elif kind == "auto_rerun":
+            self._beats[said.auto_rerun.fragment_id] = said.auto_rerun.interval
         elif kind == "navigation":
             self._pages = {each.url_pathname: each.page_script_hash for each in said.navigation.app_pages}
             for each in said.navigation.app_pages:

@@ -22,17 +22,17 @@ from urllib.parse import parse_qs
 
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from benchmarks.soak_app import engine as made
+from benchmarks.soak_app import engine
 from benchmarks.soak_client import Lost, Missing, Rerun, Tab
 from benchmarks.soak_served import Supervised
 from benchmarks.soak_world import closed
 from crag.core.config import AppConfig
+from crag.core.errors import CragError
 
 GOAL = "every browser finds its run or its upload again or is told what was lost; nothing that was confirmed is lost"
 
 CUT_OFF = "The program ended in the middle of this run."
-UPLOAD_CUT_OFF = "The program ended while it worked on"
-RETURNED = "The program was started anew"
+UPLOAD_CUT_OFF = "CRAG Explorer stopped while working on"
 WORK = ("ask", "ask", "ask", "ask", "ask", "upload", "upload", "delete", "label", "setting")
 """What each of ten sessions does, again and again."""
 _FILES = 3
@@ -91,7 +91,8 @@ async def killed(
 ) -> dict[str, Any]:
     """Kill the app so often; what was confirmed, found again, and lost."""
     chance, ledger = random.Random(seed), Ledger()
-    stock(folder / "data", [f"stock-{number}.txt" for number in range(3 * kills + 3)])
+    config = AppConfig.of(data=folder / "data")
+    stock(config, [f"stock-{number}.txt" for number in range(3 * kills + 3)])
     with Supervised(folder, CRAG_SOAK_GRADE="0.5") as app:
         sessions = [_Session(app.url, kind, place, ledger) for place, kind in enumerate(work)]
         try:
@@ -106,7 +107,7 @@ async def killed(
                 await asyncio.gather(*(each.come_back() for each in sessions))
         finally:
             await closed([each.tab for each in sessions])
-    lost = missing(folder / "data", ledger)
+    lost = missing(config, ledger)
     return {
         "kills": kills,
         "sessions": len(work),
@@ -129,12 +130,12 @@ async def _until(ledger: Ledger, acts: int, seconds: float) -> None:
         await asyncio.sleep(0.05)
 
 
-def stock(data: Path, names: list[str], config: AppConfig | None = None) -> None:
+def stock(config: AppConfig, names: list[str]) -> None:
     """A library of small files."""
-    engine = made(config or AppConfig.of(data=data))
-    for _ in engine.add_files([(name, lambda name=name: text_of(name)) for name in names]):  # type: ignore[misc]
+    opened = engine(config)
+    for _ in opened.add_files([(name, lambda name=name: text_of(name)) for name in names]):  # type: ignore[misc]
         pass
-    engine.close()
+    opened.close()
 
 
 def text_of(name: str) -> bytes:
@@ -144,25 +145,25 @@ def text_of(name: str) -> bytes:
     )
 
 
-def missing(data: Path, ledger: Ledger) -> list[str]:
+def missing(config: AppConfig, ledger: Ledger) -> list[str]:
     """What was confirmed and is not in the library."""
-    engine = made(AppConfig.of(data=data))
-    library = engine.library()
-    names = {document.name for document in library.documents.all()}
-    held = {(label.question, label.chunk_id) for label in library.labels.all()}
-    lost = [f"document {name}" for name in sorted(ledger.added - names)]
-    lost += [f"deletion of {name}" for name in sorted(ledger.deleted & names)]
-    lost += [f"label {each}" for each in sorted(ledger.labels - held)]
-    for run in sorted(ledger.answered):
-        try:
-            if library.runs.trace(run).answer is None:
-                lost.append(f"answer of run {run}")
-        except Exception as error:
-            lost.append(f"run {run}: {error}")
-    if differences := library.verify():
-        lost.append(f"the index differs from the records: {differences}")
-    engine.close()
-    settings = data / "settings.json"
+    opened = engine(config)
+    try:
+        library = opened.library()
+        names = {document.name for document in library.documents.all()}
+        held = {(label.question, label.chunk_id) for label in library.labels.all()}
+        whole = {run for run in library.runs.ids() if library.runs.trace(run).answer is not None}
+        lost = [f"document {name}" for name in sorted(ledger.added - names)]
+        lost += [f"deletion of {name}" for name in sorted(ledger.deleted & names)]
+        lost += [f"label {each}" for each in sorted(ledger.labels - held)]
+        lost += [f"answer of run {run}" for run in sorted(ledger.answered - whole)]
+        if differences := library.verify():
+            lost.append(f"the index differs from the records: {differences}")
+    except CragError as error:
+        return [str(error)]
+    finally:
+        opened.close()
+    settings = config.storage.data / "settings.json"
     if ledger.setting and json.loads(settings.read_text(encoding="utf-8"))["run_calls"] < ledger.setting:
         lost.append(f"setting {ledger.setting}")
     return lost
@@ -207,8 +208,6 @@ class _Session:
                     raise
                 await asyncio.sleep(0.5)
         seen = self.tab.texts()
-        if RETURNED not in seen:
-            self.ledger.problems.append(f"{self.kind}: not told that the program was started anew")
         if self.tab.exceptions:
             self.ledger.problems += [f"{self.kind}: {each}" for each in self.tab.exceptions]
             self.tab.exceptions.clear()
@@ -252,15 +251,20 @@ class _Session:
         names = tuple(f"file-{self.place}-{self.number}-{part}.txt" for part in range(_FILES))
         self.begun = names
         await self.tab.upload("Add documents", {name: text_of(name) for name in names})
-        seen = self.tab.texts()
-        self.ledger.added.update(name for name in names if re.search(rf"{re.escape(name)}.{{0,120}}Added:", seen, re.S))
+        self.ledger.added.update(name for name in names if was_added(self.tab, name))
 
     async def _delete(self) -> None:
         name = f"stock-{self.number}.txt"
         await self.tab.type("Search", name)
-        if self.tab.has("button", "Delete"):
-            await self.tab.press("Delete")
+        if not self._asks_to_delete(name):
+            self.ledger.problems.append(f"delete: {name} is not found")
+            return
+        done = await self.tab.press("Delete")
+        if not done.errors and not self._asks_to_delete(name):
             self.ledger.deleted.add(name)
+
+    def _asks_to_delete(self, name: str) -> bool:
+        return f"Delete **{name}**" in self.tab.texts().replace("\\", "")
 
     async def _label(self) -> None:
         question = f"How long did hiring take in 2019, asks {self.place}-{self.number}?"
@@ -288,6 +292,11 @@ async def save_setting(tab: Tab, calls: int) -> Rerun:
     return await tab._run(
         WidgetState(id=field.id, double_value=float(calls)), WidgetState(id=save.id, trigger_value=True)
     )
+
+
+def was_added(tab: Tab, name: str) -> bool:
+    """Whether the page says that a file is in the library now."""
+    return any(name in line and "Added:" in line for line in tab.texts().replace("\\", "").splitlines())
 
 
 async def _pick(tab: Tab, pick: str, number: int) -> Rerun | None:

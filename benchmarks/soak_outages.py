@@ -22,13 +22,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.soak_app import engine
 from benchmarks.soak_client import Lost, Missing, Rerun, Tab
-from benchmarks.soak_kills import Ledger, save_setting, stock, text_of
+from benchmarks.soak_kills import Ledger, missing, save_setting, stock, text_of, was_added
 from benchmarks.soak_served import Supervised
 from benchmarks.soak_world import closed
 from crag.core.config import AppConfig
-from crag.core.errors import CragError
 
 GOAL = "clear messages, recovery without a restart, nothing lost"
 
@@ -130,7 +128,7 @@ class Skipped(Exception):
 async def _suffered(folder: Path, stack: ExitStack, found: Found, seconds: float) -> None:
     world = stack.enter_context(CASES[found.case](folder))
     config = AppConfig.of(**{"data": folder / "data", **world.config})
-    stock(config.storage.data, [f"stock-{number}.txt" for number in range(4)], config)
+    stock(config, [f"stock-{number}.txt" for number in range(4)])
     chosen = {f"CRAG_{name.upper()}": str(value) for name, value in world.config.items()}
     app = stack.enter_context(Supervised(folder, **chosen, **world.environment))
     ledger = Ledger()
@@ -164,24 +162,6 @@ async def _suffered(folder: Path, stack: ExitStack, found: Found, seconds: float
         await closed([each.tab for each in sessions])
     app.kill()
     found.lost = missing(config, ledger)
-
-
-def missing(config: AppConfig, ledger: Ledger) -> list[str]:
-    """What was confirmed and is not in the library."""
-    opened = engine(config)
-    try:
-        library = opened.library()
-        names = {document.name for document in library.documents.all()}
-        runs = set(library.runs.ids())
-        lost = [f"document {name}" for name in sorted(ledger.added - names)]
-        lost += [f"run {run}" for run in sorted(ledger.answered - runs)]
-        if differences := library.verify():
-            lost.append(f"the index differs from the records: {differences}")
-    except CragError as error:
-        return [str(error)]
-    finally:
-        opened.close()
-    return lost
 
 
 class _Session:
@@ -245,8 +225,7 @@ class _Session:
     async def _upload(self) -> tuple[Rerun, bool]:
         name = f"file-{self.number}.txt"
         done = await self.tab.upload("Add documents", {name: text_of(name)})
-        fine = bool(re.search(rf"{re.escape(name)}.{{0,120}}Added:", self.tab.texts(), re.DOTALL))
-        if fine:
+        if fine := was_added(self.tab, name):
             self.ledger.added.add(name)
         return done, fine
 

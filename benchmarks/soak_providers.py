@@ -76,7 +76,7 @@ def describe(figures: dict[str, Any]) -> list[str]:
 
 async def asked_through(folder: Path, seconds: float, askers: int, phases: tuple[str, ...]) -> dict[str, Any]:
     """All phases one after the other; what the runs of each came to."""
-    stock(folder / "data", [f"stock-{number}.txt" for number in range(6)])
+    stock(AppConfig.of(data=folder / "data"), [f"stock-{number}.txt" for number in range(6)])
     found: dict[str, Any] = {}
     problems: list[str] = []
     with (

@@ -1,8 +1,8 @@
 """Part `reruns`: how soon pages answer while 10, 25 and 50 sessions each ask for a rerun every two seconds.
 
 Pages in turns, in one run of the command: Ask with an answered run, whose thresholds are moved; Tune over 150 stored
-runs, moved likewise; and a page of one slider that the same Streamlit serves, with its collector's round after each run
-of the script, as Streamlit comes, and without. Each session is a socket of its own.
+runs, moved likewise; and a page of one slider that the same Streamlit serves under the app's options. Each session is a
+socket of its own.
 """
 
 from __future__ import annotations
@@ -22,12 +22,7 @@ from tests.support.app_server import serving
 
 GOAL = "with 25 sessions a median of at most 2 times that of a page of one slider; with 50 of at most 1 s"
 EVERY = 2.0
-PAGES = {
-    "ask": "Ask, an answered run open",
-    "tune": "Tune, 150 runs",
-    "slider": "a page of one slider, Streamlit as it comes",
-    "lean": "the same, with the app's options",
-}
+PAGES = {"ask": "Ask, an answered run open", "tune": "Tune, 150 runs", "slider": "a page of one slider"}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -72,11 +67,10 @@ async def measure(chosen: argparse.Namespace) -> dict[str, Any]:
         run = prepare(folder / "data")[-1]
         with ExitStack() as stack:
             app = stack.enter_context(serving(folder))
-            one = stack.enter_context(bare(folder / "bare", STREAMLIT_RUNNER_POST_SCRIPT_GC="true"))
-            lean = stack.enter_context(bare(folder / "lean"))
+            one = stack.enter_context(bare(folder / "bare"))
             for count in chosen.sessions:
                 for page in chosen.pages:
-                    served = {"slider": one, "lean": lean}.get(page, app)
+                    served = one if page == "slider" else app
                     query = f"run={run}" if page == "ask" else ""
                     path = page if page == "tune" else ""
                     at = served.url, served.process.pid
@@ -98,7 +92,7 @@ def describe(found: dict[str, Any]) -> list[str]:
     beside = {row["sessions"]: row["median"] for row in found["rows"] if row["page"] == "slider"}
     for row in found["rows"]:
         slider = beside.get(row["sessions"])
-        times = f"{row['median'] / slider:.1f}" if slider and row["page"] not in ("slider", "lean") else "–"
+        times = f"{row['median'] / slider:.1f}" if slider and row["page"] != "slider" else "–"
         lines.append(
             f"| {row['sessions']} | {PAGES[row['page']]} | {1000 * row['median']:.0f} ms | "
             f"{1000 * row['p95']:.0f} ms | {times} | {row['server_ms']:.1f} ms | {row['client_ms']:.1f} ms | "
@@ -113,7 +107,7 @@ def _verdicts(rows: list[dict[str, Any]]) -> list[str]:
     said, met = [], True
     for row in rows:
         most = {25: 2 * beside.get(25, 0.0), 50: 1.0}.get(row["sessions"], 0.0)
-        if row["page"] in ("slider", "lean") or not most:
+        if row["page"] == "slider" or not most:
             continue
         met = met and row["median"] <= most
         said.append(

@@ -41,12 +41,12 @@ def prepare(data: Path, runs: int = RUNS) -> list[str]:
 
 
 @contextmanager
-def bare(folder: Path, **chosen: str) -> Iterator[Served]:
+def bare(folder: Path) -> Iterator[Served]:
     """A page of one slider, served by the same Streamlit: what any page costs."""
     folder.mkdir(exist_ok=True)
     script = folder / "bare.py"
     script.write_text(_BARE, encoding="utf-8")
-    with serving(folder, script, **chosen) as app:
+    with serving(folder, script) as app:
         yield app
 
 

@@ -317,14 +317,14 @@ class LocalEvaluator:
 
     def _look(self, question: str, texts: Sequence[str], first: Sequence[_Read]) -> list[Look | None]:
         _, lexicon = load_head(self._folder)
-        english, asked = is_english(question, lexicon, passage=False), None
+        english, asked = is_english(question, lexicon), None
         looks: list[Look | None] = [None] * len(texts)
         spans: list[tuple[int, tuple[int, int]]] = []
         for at, read in enumerate(first):
             text = texts[at][:MAX_CHARACTERS]
             if read.reading is None:
                 continue
-            if (same := is_english(text, lexicon) == english) and english:
+            if (same := is_english(text, lexicon, english) == english) and english:
                 likely = likely_sentences(text, read.reading) if read.odds >= FLOOR else []
                 spans += [(at, span) for span in likely]
                 continue

@@ -40,8 +40,11 @@ SENTENCE_CHARS, SENTENCES = 700, 64
 ODDS = 8.0
 """Log-odds are clipped here."""
 LANGUAGE_CHARS = 2_000
-QUESTION_ENGLISH, PASSAGE_ENGLISH = (0.7, 0.25), (0.7, 0.2)
-"""The shares of words that English texts have, and of its commonest ones: a text with less of both is not English."""
+ENGLISH = 0.7
+"""The share of its words that an English text has in the lexicon, at least."""
+SUPPOSED = 3
+"""So many words are supposed in the question's language beside those of a passage, which a short one says too little
+to leave: "jacket 30, socks 4"."""
 ELSEWHERE = PLACES.index("elsewhere")
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -99,17 +102,17 @@ def load_second(folder: Path = FOLDER) -> dict[str, SecondLayer]:
     return {name: SecondLayer(LAYERS[name], layer) for name, layer in found.items() if layer}
 
 
-def is_english(text: str, lexicon: Lexicon, *, passage: bool = True) -> bool:
-    """Whether the evaluator can read a text's first 2,000 characters; also of one without words.
+def is_english(text: str, lexicon: Lexicon, asked: bool | None = None) -> bool:
+    """Whether the evaluator can read a text's first 2,000 characters.
 
-    Capitalised words of a `passage` don't count: names are in no language.
+    `asked`: of a passage, whether its question is English; None where the text is a question. Capitalised words of a
+    passage don't count: names are in no language.
     """
     words = _WORD.findall(few_marks(text[:LANGUAGE_CHARS]))
-    folded = [word.casefold() for word in words if not (passage and word[0].isupper())]
-    known, common = PASSAGE_ENGLISH if passage else QUESTION_ENGLISH
-    return sum(word in STOP for word in folded) >= common * len(folded) or sum(
-        word in STOP or lexicon.knows(word) for word in folded
-    ) >= known * len(folded)
+    folded = [word.casefold() for word in words if asked is None or not word[0].isupper()]
+    known = sum(word in STOP or lexicon.knows(word) for word in folded)
+    supposed = 0 if asked is None else SUPPOSED
+    return known + supposed * bool(asked) >= ENGLISH * (len(folded) + supposed)
 
 
 def likely_sentences(text: str, reading: Reading) -> list[Span]:

@@ -37,7 +37,7 @@ from crag.text.words import stem, words
 MAX_QUOTE = 500
 """A sentence longer than this is cut at a word."""
 MAX_GRADED = 200
-"""Sentences of long strips that are scored by the evaluator; the rest only by shared words."""
+"""Sentences of unscored strips that are scored by the evaluator; the rest only by shared words."""
 TIE = 0.1
 """The most that words shared with the question add to a score."""
 MOST_VALUES = 3
@@ -55,8 +55,8 @@ _Ground = Literal["firm", "weak", "none"]
 class ExtractiveGenerator:
     """Quotes; never paraphrases.
 
-    With an `evaluator`, long strips are quoted by their best-scored sentences. With a `reader`, the words that answer
-    come first. With a `grader`, the answer has a confidence.
+    With an `evaluator`, unscored strips are quoted by their best-scored sentences. With a `reader`, the words that
+    answer come first. With a `grader`, the answer has a confidence.
     """
 
     by = "extractive"
@@ -200,20 +200,17 @@ class ExtractiveGenerator:
         return self._graded(question, units)
 
     def _graded(self, question: str, units: list[Unit]) -> tuple[list[Unit], float | None]:
-        """Sentences of long or unscored strips ranked by the evaluator's score, where there is one; and the best."""
+        """Sentences of unscored strips ranked by the evaluator's score, where there is one; and the best."""
         if self._evaluator is None:
             return units, None
-        parts = [unit for unit in units if unit.strip.score is None or unit.end - unit.start < len(unit.strip.text)]
-        parts = sorted(parts, key=best_first)[:MAX_GRADED]
+        parts = sorted((unit for unit in units if unit.strip.score is None), key=best_first)[:MAX_GRADED]
         passages = [Passage(id=str(unit.place), text=unit.text) for unit in parts]
         grades = {grade.passage_id: grade for grade in self._evaluator.grade(question, passages)} if parts else {}
         found = []
         for unit in units:
             grade = grades.get(str(unit.place))
             if grade is not None and grade.score is not None:
-                # A sentence is no better than its strip, which was scored with more around it.
-                score = grade.score if unit.strip.score is None else min(grade.score, unit.strip.score)
-                unit = replace(unit, rank=score, tie=unit.tie / 10)
+                unit = replace(unit, rank=grade.score, tie=unit.tie / 10)
             found.append(unit)
         return found, max((grade.score for grade in grades.values() if grade.score is not None), default=None)
 

@@ -64,7 +64,7 @@ def test_words_in_any_order_chips_and_tags_choose_and_the_count_tells_of_how_man
     page.text_input(key="documents-search").set_value("02.pdf REPORT").run()
     assert shown(page) == ["Harbour report 02"] and "1 of 12 documents" in said(page)
     page.text_input(key="documents-search").set_value("marrow").run()
-    assert shown(page) == ["Harbour report 00"]
+    assert shown(page) == ["Harbour report 00"] and "Delete **Harbour report 00" in said(page)
     page.text_input(key="documents-search").set_value("marrow ferry").run()
     assert shown(page) == [] and "No documents match your filters." in said(page)
     page.text_input(key="documents-search").set_value("").run()

@@ -40,16 +40,12 @@ def test_an_outage_is_told_and_over_when_it_is_over(tmp_path: Path, case: str) -
     assert found.recovered >= 0
 
 
-# Ten minutes of mixed work by ten sessions: no fault, and memory that stays (`SOAK_MINUTES` chooses another time)
-
-
 ALLOWED = 0.05
 """By so much memory may grow after the first third, in which all is loaded and caches fill."""
 
 
-@pytest.mark.heavy
 def test_mixed_work_ends_without_a_fault_and_memory_stays() -> None:
-    minutes = float(os.environ.get("SOAK_MINUTES", "10"))
+    minutes = float(os.environ.get("SOAK_MINUTES", "10"))  # by ten sessions
     found = asyncio.run(soak_mixed.measure(argparse.Namespace(minutes=minutes, people=10)))
     assert not found["problems"]
     assert sum(act["count"] for act in found["acts"].values()) > 10

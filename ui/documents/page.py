@@ -55,7 +55,7 @@ def _view() -> str:
 
 def _rows(session: Session, held: Sequence[Held], shown: Sequence[Held]) -> None:
     """The table, what can be done with what is selected in it, and the document where it is one."""
-    if len(shown) == 1 and not table.picked():
+    if len(shown) == 1:
         table.pick([shown[0].document.id])
     bar = st.container()
     if shown:

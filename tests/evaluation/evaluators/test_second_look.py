@@ -39,12 +39,13 @@ def score(question: str, text: str) -> float:
     ],
 )
 def test_english_is_told_from_other_languages(text: str, english: bool) -> None:
-    assert is_english(text, LEXICON) is is_english(text, LEXICON, passage=False) is english
+    assert is_english(text, LEXICON) is is_english(text, LEXICON, english) is english
 
 
-@pytest.mark.parametrize("text", ["Deborah Agnesia Wulandari\nEvan Huang", "Copyright © 2025 LangChain, Inc"])
-def test_a_list_of_names_is_in_no_other_language(text: str) -> None:
-    assert is_english(text, LEXICON)
+@pytest.mark.parametrize("text", ["Deborah Agnesia Wulandari\nEvan Huang", "© 2025 LangChain, Inc", "socks 4"])
+@pytest.mark.parametrize("asked", [True, False])
+def test_names_and_few_words_are_supposed_in_the_language_of_the_question(text: str, asked: bool) -> None:
+    assert is_english(text, LEXICON, asked) is asked
 
 
 def test_a_year_that_stands_elsewhere_in_the_passage_is_not_the_one_that_is_answered() -> None:
