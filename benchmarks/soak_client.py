@@ -180,7 +180,11 @@ class Tab:
         return await self._run()
 
     async def drag(self, lower: float, upper: float) -> Rerun:
-        """Let the lines of the page's rail go at these thresholds."""
+        """Let the lines of the page's rail go at these thresholds; of a page without one, the ends of its slider."""
+        if not self.has("bidi_component", "crag_rail"):
+            state = WidgetState(id=self.find("slider").element.id)
+            state.double_array_value.data.extend((lower, upper))
+            return await self._run(state)
         found = self.find("bidi_component", "crag_rail")
         moved = {"moved": [json.loads(found.element.json)["run"], round(100 * lower), round(100 * upper)]}
         return await self._run(WidgetState(id=found.element.id, json_value=json.dumps(moved)), fragment=found.fragment)
@@ -189,20 +193,6 @@ class Tab:
         """Fill in a field of one line, or of several."""
         found = self.find(("text_input", "text_area"), label)
         return await self._changed(WidgetState(id=found.element.id, string_value=text), found)
-
-    async def choose(self, label: str, option: str) -> Rerun:
-        """Choose in a list by what the option is called, or of a row of segments."""
-        found = self.find(("selectbox", "button_group"), label)
-        state = WidgetState(id=found.element.id)
-        if found.kind == "selectbox":
-            state.string_value = option
-        else:
-            state.string_array_value.data.append(option)
-        return await self._changed(state, found)
-
-    async def tick(self, label: str, on: bool = True) -> Rerun:
-        found = self.find("checkbox", label)
-        return await self._changed(WidgetState(id=found.element.id, bool_value=on), found)
 
     async def press(self, label: str) -> Rerun:
         """Press a button."""
