@@ -141,6 +141,7 @@ def read_ours(files: Sequence[Path], embedder: CachedEmbedder) -> list[Read]:
             model=embedder.id,
         )
         found.append(Read(document, chunks, embedder.embed([chunk.indexed_text for chunk in chunks])))
+        embedder.save()  # a run that is broken off goes on here
         print(f"  {at}/{len(files)} {path.name}: {time.perf_counter() - began:.1f} s", file=sys.stderr)
     return found
 

@@ -114,7 +114,6 @@ def _made(data: Path, folder: Path) -> Sources:
         if read.chunks:
             titles.append((read.document.name, read.document.title))
             chunks.append(list(read.chunks))
-    embedder.save()
     for title, volume in _volumes(data):
         titles.append((f"{title}.pdf", title))
         chunks.append(volume)

@@ -152,10 +152,12 @@ def missing(config: AppConfig, ledger: Ledger) -> list[str]:
         library = opened.library()
         names = {document.name for document in library.documents.all()}
         held = {(label.question, label.chunk_id) for label in library.labels.all()}
+        chunks = {chunk.id for document in library.documents.all() for chunk in library.documents.chunks(document.id)}
         whole = {run for run in library.runs.ids() if library.runs.trace(run).answer is not None}
         lost = [f"document {name}" for name in sorted(ledger.added - names)]
         lost += [f"deletion of {name}" for name in sorted(ledger.deleted & names)]
-        lost += [f"label {each}" for each in sorted(ledger.labels - held)]
+        # With a document go the labels of its chunks.
+        lost += [f"label {each}" for each in sorted(ledger.labels - held) if each[1] in chunks]
         lost += [f"answer of run {run}" for run in sorted(ledger.answered - whole)]
         if differences := library.verify():
             lost.append(f"the index differs from the records: {differences}")
@@ -271,11 +273,8 @@ class _Session:
         await self.tab.ask(question)
         if found := re.findall(r'label:relevant:([^"]+)"', self.tab.texts()):
             done = await _pick(self.tab, f"label:relevant:{found[0]}", self.number)
-            if (
-                done
-                and not done.errors
-                and re.search(rf'label:relevant:{found[0]}"[^>]*aria-pressed="true"', self.tab.texts())
-            ):
+            pressed = rf'label:relevant:{found[0]}"[^>]*aria-pressed="true"'
+            if done and not done.errors and re.search(pressed, self.tab.texts()):
                 self.ledger.labels.add((question, found[0]))
 
     async def _setting(self) -> None:

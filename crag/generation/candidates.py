@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
+from crag.core.tables import Row
 from crag.core.types import Chunk, Strip, WebPage
 from crag.evaluation.binding import share_figures
 from crag.evaluation.heads import ODDS, clip, load_head, load_layer, log_odds, weigh
 from crag.evaluation.local import fits_kind
 from crag.evaluation.refinement import make_strip
-from crag.generation.line_items import plain_stems
 from crag.generation.lists import lines_of, list_end
 from crag.generation.short import Found
 from crag.generation.subjects import MAX_QUESTION
@@ -38,14 +37,9 @@ BESIDE_BEST = 0.7
 """Further sentences must score at least this share of the best one."""
 
 _CELLS = re.compile(r"\||; |\t")
-_PAGE_NUMBER = re.compile(
-    r"\W*+(?:(?:page|p\.)\s*+)?(?:\d{1,4}|[ivxl]{1,7})(?>(?:\s*+(?:of|/)\s*+\d{1,4})?)\W*+", re.IGNORECASE
-)
 _ITEM = re.compile(r"\s*+[•●▪◦‣*–—-]\s|[^:]*+:\s*+\S|[^$€£%]*+(?:[$€£]\s?\d|(?<=\d)%|(?<=\d )%)")
 """The beginning of a line that is an item of a list, has a label before its value, or an amount of money or a share."""
 _ASKS = ("?", "？")
-_SHORT_FORM = re.compile(r"\([^()]{1,12}\)")
-"""A name's short form behind it, which a question need not say: "Methane (CH4)"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +85,13 @@ class Unit:
 
 
 def quotable_spans(text: str) -> list[tuple[int, int]]:
-    """A short strip whole but for headings and page numbers on lines round it; a long one by sentence."""
-    spans = _without_page_numbers(text, sentences(text))
+    """A short strip whole but for headings on lines before it; a long one by sentence."""
+    spans = sentences(text)
     while len(spans) > 1 and _is_heading(text[spans[0][0] : spans[0][1]], text[spans[0][1] : spans[1][0]]):
         if text[spans[0][1] - 1] == ":" and not ends_as_sentence(text[spans[1][0] : spans[1][1]]):
             break  # a label over its value
         del spans[0]
     return spans if len(text) > LONG_STRIP else [(spans[0][0], spans[-1][1])]
-
-
-def _without_page_numbers(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The spans without page numbers, where enough else is left: under "Employees", 57 is the answer."""
-    left = [(start, end) for start, end in spans if not _PAGE_NUMBER.fullmatch(text, start, end)]
-    return left if sum(count_words(text[start:end]) for start, end in left) > HEADING_WORDS else spans
 
 
 _UNLIKE_A_HEADING = re.compile(rf"[{STOPS},，、]$|[;|\t]")
@@ -128,26 +116,24 @@ def is_statement(text: str) -> bool:
 def extend_lists(units: list[Unit], sources: Mapping[str, Chunk | WebPage]) -> list[Unit]:
     """With the whole list in place of each text that leads to one.
 
-    A label without a figure, over a short line that has one, is extended by that line; a heading or a question, which
-    say nothing by themselves, by the sentences under them.
+    A heading or a question, which say nothing by themselves, are extended by the sentences under them.
     """
     found = []
     for unit in units:
         source = sources.get(unit.strip.source_id)
         if source is not None:
-            last = list_end(source.text, unit.first, unit.last) or _value_end(unit, source) or _text_end(unit, source)
+            unit = _below_header(unit, source)
+            last = list_end(source.text, unit.first, unit.last) or _text_end(unit, source)
             unit = _extended(unit, source, last) if last and last > unit.last else unit
         found.append(unit)
     return found
 
 
-def _value_end(unit: Unit, source: Chunk | WebPage) -> int | None:
-    """Where the line ends that has the value of a label that is without one; None where there is no such line."""
-    if is_statement(unit.text) or any(map(str.isdigit, unit.text)):
-        return None
-    first, last = next(lines_of(source.text, unit.last), (0, 0))
-    line = source.text[first:last]
-    return last if any(map(str.isdigit, line)) and count_words(line) <= HEADING_WORDS else None
+def _below_header(unit: Unit, source: Chunk | WebPage) -> Unit:
+    """A unit that begins with the names of a table's columns without them: each row says them again."""
+    tables = source.tables if isinstance(source, Chunk) else ()
+    rows = [table.rows[0].start for table in tables if table.rows and table.start == unit.first]
+    return unit.cut(rows[0], unit.last) if rows and unit.first < rows[0] < unit.last else unit
 
 
 def _text_end(unit: Unit, source: Chunk | WebPage) -> int | None:
@@ -211,7 +197,7 @@ def describe_candidate(
     the words that answer, if they are in it.
     """
     text, heading = unit.text, _heading_of(source)
-    labels = [_stems(label) for label in labels_of(unit, source)]
+    labels = [significant_stems(label) for label in labels_of(unit, source)]
     asked = frozenset(map(stem, words(question))) if labels else frozenset[str]()
     read = NOT_READ if found is None else ELSEWHERE
     if found and unit.holds(found.strip.source_id, found.start, found.start):
@@ -248,6 +234,37 @@ def labels_of(unit: Unit, source: Chunk | WebPage | None) -> list[str]:
     return [text[row.start : row.label] for row in rows if row.start < unit.last and unit.first < row.end]
 
 
+def rows_named(question: str, unit: Unit, sources: Mapping[str, Chunk | WebPage]) -> list[Unit]:
+    """The rows of a unit's table, in all chunks of its document, that have most of what the question names of cells.
+
+    "Which trips does Ana Reyes lead?" is answered by each of hers. None where the unit is not just one row with such a
+    cell, or where the question names that row itself.
+    """
+    chunks = [source for source in sources.values() if isinstance(source, Chunk)]
+    rows = [(chunk, table, row) for chunk in chunks for table in chunk.tables for row in table.rows if row.cells]
+    inside = [each for each in rows if unit.holds(each[0].id, each[2].start, each[2].end)]
+    if len(inside) != 1:
+        return []
+    [(source, own, row)] = inside
+    asked = significant_stems(question[:MAX_QUESTION])
+    if significant_stems(source.text[row.start : row.label]) <= asked or not _named_cells(source, row, asked):
+        return []
+    alike = [each for each in rows if each[0].document_id == source.document_id and each[1].header == own.header]
+    most = max(_named_cells(chunk, each, asked) for chunk, _, each in alike)
+    best, held = [(chunk, each) for chunk, _, each in alike if _named_cells(chunk, each, asked) == most], unit.strip
+    strips = [
+        make_strip(chunk.id, chunk.text, held.origin, each.start, each.end, held.score, kept=False)
+        for chunk, each in best
+    ]
+    return [replace(unit, strip=strip, start=0, end=len(strip.text)) for strip in strips]
+
+
+def _named_cells(chunk: Chunk, row: Row, asked: frozenset[str]) -> int:
+    """How many cells of a row the question names whole."""
+    said = (significant_stems(chunk.text[cell.start : cell.end]) for cell in row.cells)
+    return sum(bool(stems) and stems <= asked for stems in said)
+
+
 def cut_to_part(question: str, unit: Unit) -> Unit:
     """The one line of a unit whose label the question says whole, where all its lines are items of a list or rows.
 
@@ -266,13 +283,8 @@ def cut_to_part(question: str, unit: Unit) -> Unit:
 def _label_of(line: str) -> frozenset[str]:
     """The stems of the words before a line's colon; of one without a colon, of all but its figures."""
     label, colon, value = line.partition(":")
-    said = _stems(label if colon and value.strip() else line)
+    said = significant_stems(label if colon and value.strip() else line)
     return frozenset(word for word in said if not any(map(str.isdigit, word)))
-
-
-def _stems(label: str) -> frozenset[str]:
-    bare = _SHORT_FORM.sub(" ", label)
-    return plain_stems(bare) or significant_stems(bare)
 
 
 def choose_units(units: list[Unit], limit: int, first: Unit | None = None) -> list[Unit]:
@@ -304,9 +316,3 @@ def _likeness(unit: Unit, others: Sequence[Unit]) -> float:
         (len(unit.words & other.words) / max(1, min(len(unit.words), len(other.words))) for other in others),
         default=0.0,
     )
-
-
-def word_rarity(texts: Sequence[frozenset[str]]) -> dict[str, float]:
-    """Weights of words by how few texts hold them: above 0."""
-    counts = Counter(word for text in texts for word in text)
-    return {word: math.log(1.0 + len(texts) / count) for word, count in counts.items()}

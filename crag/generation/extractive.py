@@ -21,8 +21,8 @@ from crag.generation.candidates import (
     labels_of,
     order_units,
     quotable_spans,
+    rows_named,
     weigh_candidates,
-    word_rarity,
 )
 from crag.generation.cells import FoundCell, Lookup, has_cell, look_up
 from crag.generation.citations import abstention, build_citation, quotable, usable_of, with_mark
@@ -32,7 +32,7 @@ from crag.generation.opposites import says_opposite
 from crag.generation.short import Found, find_words, part_of, short_answer, titled_text
 from crag.generation.subjects import Subjects, subjects_of
 from crag.text.numerals import numbers_in
-from crag.text.words import stem, words
+from crag.text.words import significant_stems, words
 
 MAX_QUOTE = 500
 """A sentence longer than this is cut at a word."""
@@ -103,11 +103,7 @@ class ExtractiveGenerator:
         units, graded = self._units(question, usable, settings.min_answer_score)
         best = graded if best is None else best
         ground: _Ground = "none" if _is_below(best, settings) else "firm" if sure else "weak"
-        if ground == "none" and not _can_reach(question, usable, sources, settings):
-            whole = abstention(sources, self.by)
-        else:
-            whole = self._quoted(question, units, sources, settings, subjects, ground)
-        yield whole
+        yield self._quoted(question, units, sources, settings, subjects, ground)
 
     def _quoted(
         self,
@@ -147,14 +143,18 @@ class ExtractiveGenerator:
             places = [(unit.strip, unit.start, unit.end) for unit in sorted(units, key=best_first)]
             found = find_words(asked, places, sources, self._reader) if self._reader else []
             ranked = weigh_candidates(asked, units, sources, found)
+            named: list[Unit] = []
             if unsettled:
                 first = cut_to_part(asked, ranked[0])
-                surest = next((each for each in found if first.holds(each.strip.source_id, each.start, each.end)), None)
+                if named := rows_named(asked, first, sources):
+                    first = named[0]
+                within = (each for each in found if first.holds(each.strip.source_id, each.start, each.end))
+                surest = next(within, None) if len(named) < 2 else None
                 if surest and (lookup and _stands_for_cell(surest, lookup, sources)):
                     surest = None
                 if surest and _stands_for_result(question, surest, sources):
                     surest = None
-            chosen = order_units(choose_units(ranked, settings.answer_sentences, first), first)
+            chosen = named or order_units(choose_units(ranked, settings.answer_sentences, first), first)
         shown = replace(surest, strip=first.strip) if surest and first and _is_shown(surest, first, settings) else None
         if subjects.unnamed and settings.min_answer_score and _is_of_another_name(question, chosen[0], sources):
             return abstention(sources, self.by, unnamed=subjects.unnamed)
@@ -186,7 +186,6 @@ class ExtractiveGenerator:
         The score is None where no sentence was scored.
         """
         asked = frozenset(words(question))
-        rarity = word_rarity([frozenset(words(strip.text)) for strip in strips])
         units: list[Unit] = []
         for strip in strips:
             # A failed score is no zero: such a strip stands at the floor, behind all that passed it.
@@ -194,25 +193,23 @@ class ExtractiveGenerator:
             for start, end in quotable_spans(strip.text):
                 inside = frozenset(words(strip.text[start:end]))
                 # Shared words only order what the scores leave equal: sentences of one strip, unscored strips.
-                shared = sum(rarity.get(word, 1.0) for word in inside & asked) / (1.0 + math.log1p(len(inside)))
+                shared = len(inside & asked) / (1.0 + math.log1p(len(inside)))
                 tie = TIE * shared / (1.0 + shared)
                 units.append(Unit(strip, start, end, base, tie, len(units), inside))
         return self._graded(question, units)
 
     def _graded(self, question: str, units: list[Unit]) -> tuple[list[Unit], float | None]:
         """Sentences of unscored strips ranked by the evaluator's score, where there is one; and the best."""
-        if self._evaluator is None:
-            return units, None
         parts = sorted((unit for unit in units if unit.strip.score is None), key=best_first)[:MAX_GRADED]
+        if self._evaluator is None or not parts:
+            return units, None
         passages = [Passage(id=str(unit.place), text=unit.text) for unit in parts]
-        grades = {grade.passage_id: grade for grade in self._evaluator.grade(question, passages)} if parts else {}
-        found = []
-        for unit in units:
-            grade = grades.get(str(unit.place))
-            if grade is not None and grade.score is not None:
-                unit = replace(unit, rank=grade.score, tie=unit.tie / 10)
-            found.append(unit)
-        return found, max((grade.score for grade in grades.values() if grade.score is not None), default=None)
+        scores = {grade.passage_id: grade.score for grade in self._evaluator.grade(question, passages)}
+        given = {int(place): score for place, score in scores.items() if score is not None}
+        ranked = [
+            replace(unit, rank=given[unit.place], tie=unit.tie / 10) if unit.place in given else unit for unit in units
+        ]
+        return ranked, max(given.values(), default=None)
 
 
 def _is_shown(found: Found, unit: Unit, settings: Settings) -> bool:
@@ -229,9 +226,8 @@ def _is_shown(found: Found, unit: Unit, settings: Settings) -> bool:
 
 def _is_of_another_name(question: str, unit: Unit, sources: Mapping[str, Chunk | WebPage]) -> bool:
     """Whether a unit is rows of a table of which not one has a word of the question in its label."""
-    asked = frozenset(map(stem, words(question)))
-    labels = labels_of(unit, sources.get(unit.strip.source_id))
-    return bool(labels) and not any(asked & frozenset(map(stem, words(label))) for label in labels)
+    asked, labels = significant_stems(question), labels_of(unit, sources.get(unit.strip.source_id))
+    return bool(labels) and not any(asked & significant_stems(label) for label in labels)
 
 
 def _can_reach(

@@ -74,8 +74,8 @@ def features_of(tokens: Iterable[str]) -> list[str]:
 def wanted_by(tokens: Sequence[str]) -> Wanted:
     """The likeliest kind, where it is likely enough that it is an overview.
 
-    Of one with an unknown word it must be `SURE`, and "who wrote the safety plan" may be of another paper, "how long is
-    the warranty" of no paper at all; two unknown words ask for something else.
+    Of one with an unknown word it must be `SURE`; two ask for something else. Beside one, or a heading, "who wrote the
+    safety plan" may be of another paper, "how long is the warranty" of no paper at all.
     """
     weights, others = shipped_weights(), tokens.count(OTHER)
     rows = [row for feature in features_of(tokens) if (row := weights.get(feature))]
@@ -84,4 +84,4 @@ def wanted_by(tokens: Sequence[str]) -> Wanted:
     if not tokens or others > 1 or 1 - odds[0] / sum(odds) < (SURE if others else LEAST):
         return ""
     kind = KINDS[odds.index(max(odds[1:]), 1)]
-    return "" if others and kind in ("author", "date", "pages") else kind
+    return "" if (others or PART in tokens) and kind in ("author", "date", "pages") else kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from crag.generation.periods import PERIOD, group_periods
+from crag.generation.periods import PERIOD
 from crag.text.names import names_in
 from crag.text.words import FUNCTION_WORDS, words
 
@@ -83,11 +83,11 @@ def follows_on(question: str) -> bool:
     if opened and not _is_clause(rest):
         new = rest.split()  # as they are written, because of the month of May
         return len(new) <= _MOST_NEW and not _AUXILIARIES & frozenset(new)
-    if _is_phrase(asked) or not _without_periods(asked):
+    if _is_phrase(asked) or not PERIOD.sub("", asked).strip(" ,"):
         return True
     if small:
         return False
-    if _refers(rest) or ((YEAR_BEFORE.search(rest) or YEAR_AFTER.search(rest)) and not group_periods(rest)):
+    if _refers(rest):
         return True
     return not names_in(rest) and (opened or _LEFT_OUT.match(rest) is not None)
 
@@ -104,10 +104,6 @@ def _is_phrase(text: str) -> bool:
     asking = bool(_ASKING & frozenset(said))
     short = 1 < len(said) <= (5 if asking else 6) and said[0] in _PREPOSITIONS
     return short and not _AUXILIARIES & frozenset(said) and not (asking and names_in(text))
-
-
-def _without_periods(text: str) -> str:
-    return PERIOD.sub("", text).strip(" ,")
 
 
 def _refers(text: str) -> bool:

@@ -107,16 +107,25 @@ def test_a_line_that_leads_to_a_list_is_quoted_with_it(text: str, said: str) -> 
     assert citation.quote in chunk.text
 
 
-def test_a_figure_under_its_label_is_quoted_with_it() -> None:
-    chunk = chunk_of(
-        "Contact\nThe office answers all questions.\nTelephone (Monday through Friday)\n785-296-3671\nFax: none"
-    )
-    strips = [
-        strip_of(chunk, "The office answers all questions.", 0.4),
-        strip_of(chunk, "Telephone (Monday through Friday)", 0.8),
-    ]
-    answer = extracted("What is the telephone number of the office?", strips, chunk)
-    assert "785-296-3671" in answer.text and answer.lookup != "no figure"
+TRIPS = table_chunk_of(
+    ["Trip", "Leader", "Price"], ["Ridge", "Ana Reyes", "25"], ["Gorge", "Jon Ek", "60"], ["Night", "Ana Reyes", "12"]
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "rows"),
+    [("Which trips does Ana Reyes lead?", ["Ridge", "Night"]), ("Which trip of Ana Reyes costs 12?", ["Night"])],
+)
+def test_the_rows_with_most_of_the_values_that_are_named_are_quoted(question: str, rows: list[str]) -> None:
+    answer = quoted(question, TRIPS, {"Ridge": 0.6, "Gorge": 0.1, "Night": 0.8})
+    assert [row for row in ("Ridge", "Gorge", "Night") if row in answer.text] == rows
+    assert len(answer.citations) == len(rows)
+
+
+def test_the_names_of_columns_are_not_quoted_with_the_first_row() -> None:
+    first = strip_of(TRIPS, TRIPS.text[: TRIPS.tables[0].rows[0].end], 0.9)
+    assert "Trip; Leader" in first.text
+    assert extracted("What does the Ridge trip cost?", [first], TRIPS).text.startswith("Ridge: ")
 
 
 @pytest.mark.parametrize(

@@ -123,17 +123,6 @@ def test_a_list_item_loses_its_bullet() -> None:
     assert answered([plain_strip("• Opened in 1890.", 0.9)]).text == "Opened in 1890 [1]."
 
 
-@pytest.mark.parametrize("number", ["57", "- 57 -", "Page 57", "57 of 140", "p. 57", "XII"])
-def test_a_page_number_is_not_quoted(number: str) -> None:
-    said = "The bridge was opened in 1890 by the mayor of the town."
-    for text in (f"{said}\n{number}", f"{number}\n{said}"):
-        assert answered([plain_strip(text, 0.9)]).text == said.replace(".", " [1].")
-
-
-def test_a_number_under_its_name_is_quoted() -> None:
-    assert "57" in answered([plain_strip("Employees\n57", 0.9)]).text
-
-
 def test_a_row_with_an_abbreviation_is_one_sentence() -> None:
     row = "Segment: Oper. Income $627; Net Rev. 1,024; Oper. Margin 61%"
     assert answered([plain_strip(row, 0.9)]).text.count("[1]") == 1
