@@ -237,8 +237,8 @@ def labels_of(unit: Unit, source: Chunk | WebPage | None) -> list[str]:
 def rows_named(question: str, unit: Unit, sources: Mapping[str, Chunk | WebPage]) -> list[Unit]:
     """The rows of a unit's table, in all chunks of its document, that have most of what the question names of cells.
 
-    "Which trips does Ana Reyes lead?" is answered by each of hers. None where the unit is not just one row with such a
-    cell, or where the question names that row itself.
+    "Which trips does Ana Reyes lead?" is answered by each of hers; those of a chunk are parts of one strip. None where
+    the unit is not just one row with such a cell, or where the question names that row itself.
     """
     chunks = [source for source in sources.values() if isinstance(source, Chunk)]
     rows = [(chunk, table, row) for chunk in chunks for table in chunk.tables for row in table.rows if row.cells]
@@ -251,18 +251,19 @@ def rows_named(question: str, unit: Unit, sources: Mapping[str, Chunk | WebPage]
         return []
     alike = [each for each in rows if each[0].document_id == source.document_id and each[1].header == own.header]
     most = max(_named_cells(chunk, each, asked) for chunk, _, each in alike)
-    best, held = [(chunk, each) for chunk, _, each in alike if _named_cells(chunk, each, asked) == most], unit.strip
-    strips = [
-        make_strip(chunk.id, chunk.text, held.origin, each.start, each.end, held.score, kept=False)
-        for chunk, each in best
-    ]
-    return [replace(unit, strip=strip, start=0, end=len(strip.text)) for strip in strips]
+    found = []
+    for chunk in chunks:
+        named = [each for of, _, each in alike if of is chunk and _named_cells(chunk, each, asked) == most]
+        if named:
+            start, end, held = named[0].start, named[-1].end, unit.strip
+            strip = make_strip(chunk.id, chunk.text, held.origin, start, end, held.score, kept=False)
+            found += [replace(unit, strip=strip, start=each.start - start, end=each.end - start) for each in named]
+    return found
 
 
 def _named_cells(chunk: Chunk, row: Row, asked: frozenset[str]) -> int:
     """How many cells of a row the question names whole."""
-    said = (significant_stems(chunk.text[cell.start : cell.end]) for cell in row.cells)
-    return sum(bool(stems) and stems <= asked for stems in said)
+    return sum((significant_stems(chunk.text[cell.start : cell.end]) or {""}) <= asked for cell in row.cells)
 
 
 def cut_to_part(question: str, unit: Unit) -> Unit:

@@ -127,7 +127,7 @@ class ExtractiveGenerator:
         if row is None and (ground == "none" or not units):
             return abstention(sources, self.by)
         surest, first = row if row else (None, None)
-        several: list[Unit] = []
+        several, named = list[Unit](), list[Unit]()
         if lookup and settings.lookup_reach and lookup.outcome == "several" and len(lookup.cells) <= MOST_VALUES:
             several = [unit for _, unit in _dropped_rows(lookup.cells, subjects)]
         unsettled = row is None and not several and not subjects.unnamed
@@ -143,19 +143,18 @@ class ExtractiveGenerator:
             places = [(unit.strip, unit.start, unit.end) for unit in sorted(units, key=best_first)]
             found = find_words(asked, places, sources, self._reader) if self._reader else []
             ranked = weigh_candidates(asked, units, sources, found)
-            named: list[Unit] = []
             if unsettled:
                 first = cut_to_part(asked, ranked[0])
                 if named := rows_named(asked, first, sources):
                     first = named[0]
-                within = (each for each in found if first.holds(each.strip.source_id, each.start, each.end))
-                surest = next(within, None) if len(named) < 2 else None
+                surest = next((each for each in found if first.holds(each.strip.source_id, each.start, each.end)), None)
                 if surest and (lookup and _stands_for_cell(surest, lookup, sources)):
                     surest = None
                 if surest and _stands_for_result(question, surest, sources):
                     surest = None
             chosen = named or order_units(choose_units(ranked, settings.answer_sentences, first), first)
-        shown = replace(surest, strip=first.strip) if surest and first and _is_shown(surest, first, settings) else None
+        alone = surest and first and len(named) < 2 and _is_shown(surest, first, settings)
+        shown = replace(surest, strip=first.strip) if surest and first and alone else None
         if subjects.unnamed and settings.min_answer_score and _is_of_another_name(question, chosen[0], sources):
             return abstention(sources, self.by, unnamed=subjects.unnamed)
         opposite = not row and says_opposite(asked, chosen[0].text)

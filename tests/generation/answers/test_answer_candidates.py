@@ -119,7 +119,7 @@ TRIPS = table_chunk_of(
 def test_the_rows_with_most_of_the_values_that_are_named_are_quoted(question: str, rows: list[str]) -> None:
     answer = quoted(question, TRIPS, {"Ridge": 0.6, "Gorge": 0.1, "Night": 0.8})
     assert [row for row in ("Ridge", "Gorge", "Night") if row in answer.text] == rows
-    assert len(answer.citations) == len(rows)
+    assert len(answer.citations) == 1
 
 
 def test_the_names_of_columns_are_not_quoted_with_the_first_row() -> None:
