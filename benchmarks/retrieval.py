@@ -114,7 +114,7 @@ class CachedEmbedder:
     def save(self) -> None:
         """Write what was embedded, in one step."""
         part = self._path.with_suffix(".part.npz")
-        np.savez(part, keys=np.array(list(self._rows)), vectors=np.stack(list(self._rows.values())))
+        np.savez(part, keys=np.array(list(self._rows)), vectors=np.array(list(self._rows.values())))
         os.replace(part, self._path)
 
 

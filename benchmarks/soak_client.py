@@ -36,7 +36,7 @@ PATIENCE = 120.0
 _KEPT_RUNS = 2
 """For so many runs a page keeps a message that the server may refer to, as Streamlit's own page does."""
 _WORK = 1.0
-"""What is drawn again within so many seconds is work that goes on."""
+"""What is drawn again within this time, in seconds, is work that goes on."""
 _COOKIE = "_streamlit_xsrf"
 _TEXTS = ("body", "label", "message", "placeholder", "text", "title")
 """The fields of an element that hold what a person reads."""
@@ -369,7 +369,7 @@ class Tab:
             self.reruns += 1
             self.session = said.new_session.initialize.session_id or self.session
             self._fragments = tuple(said.metadata.run.fragment_ids)
-            self._beats = {name: every for name, every in self._beats.items() if self._fragments}
+            self._beats = self._beats if self._fragments else {}
         elif kind == "auto_rerun":
             self._beats[said.auto_rerun.fragment_id] = said.auto_rerun.interval
         elif kind == "navigation":

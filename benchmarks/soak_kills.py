@@ -221,9 +221,9 @@ class _Session:
     def _look_for_run(self, question: str, seen: str) -> None:
         run = _run(self.tab)
         if question not in seen.replace("\\", ""):
-            self.ledger.count("run: killed before it was begun; the page is as it was before")
+            self.ledger.count("run: killed before it started; the page is as it was before")
         elif CUT_OFF in seen:
-            self.ledger.count("run: told that it was cut off, with its question")
+            self.ledger.count("run: said to be cut off, with its question")
         elif run and run != self.before:
             self.ledger.count("run: found with its answer")
             self.ledger.answered.add(run)
@@ -235,10 +235,10 @@ class _Session:
     def _look_for_files(self, names: tuple[str, ...], seen: str) -> None:
         said = " ".join(str(each.element.body) for each in self.tab.elements("alert")).replace("\\", "")
         if any(name in said for name in names):
-            self.ledger.count("upload: told that it was cut off, and which files to add again")
+            self.ledger.count("upload: said to be cut off, and which files to add again")
             self.ledger.added.update(name for name in names if name not in said)
         elif UPLOAD_CUT_OFF in seen and f"{len(names)} were stored by then" in said:
-            self.ledger.count("upload: told that it was cut off, all its files stored")
+            self.ledger.count("upload: said to be cut off, all its files stored")
         else:
             self.ledger.count("upload: killed while the files were sent, or after the last was stored")
 

@@ -43,8 +43,7 @@ LANGUAGE_CHARS = 2_000
 ENGLISH = 0.7
 """The share of its words that an English text has in the lexicon, at least."""
 SUPPOSED = 3
-"""So many words are supposed in the question's language beside those of a passage, which a short one says too little
-to leave: "jacket 30, socks 4"."""
+"""Words in the question's language, supposed beside those of a passage: "jacket 30, socks 4" says too little."""
 ELSEWHERE = PLACES.index("elsewhere")
 
 _WORD = re.compile(r"[^\W\d_]+")

@@ -114,7 +114,7 @@ def is_statement(text: str) -> bool:
 
 
 def extend_lists(units: list[Unit], sources: Mapping[str, Chunk | WebPage]) -> list[Unit]:
-    """With the whole list in place of each text that leads to one.
+    """With the whole list in place of each text that leads to one, and without the names of columns over a first row.
 
     A heading or a question, which say nothing by themselves, are extended by the sentences under them.
     """
@@ -249,15 +249,15 @@ def rows_named(question: str, unit: Unit, sources: Mapping[str, Chunk | WebPage]
     asked = significant_stems(question[:MAX_QUESTION])
     if significant_stems(source.text[row.start : row.label]) <= asked or not _named_cells(source, row, asked):
         return []
-    alike = [each for each in rows if each[0].document_id == source.document_id and each[1].header == own.header]
-    most = max(_named_cells(chunk, each, asked) for chunk, _, each in alike)
+    alike: dict[int, dict[str, list[Row]]] = {}
+    for chunk, table, each in rows:
+        if chunk.document_id == source.document_id and table.header == own.header:
+            alike.setdefault(_named_cells(chunk, each, asked), {}).setdefault(chunk.id, []).append(each)
     found = []
-    for chunk in chunks:
-        named = [each for of, _, each in alike if of is chunk and _named_cells(chunk, each, asked) == most]
-        if named:
-            start, end, held = named[0].start, named[-1].end, unit.strip
-            strip = make_strip(chunk.id, chunk.text, held.origin, start, end, held.score, kept=False)
-            found += [replace(unit, strip=strip, start=each.start - start, end=each.end - start) for each in named]
+    for id, named in alike[max(alike)].items():
+        start, end, held = named[0].start, named[-1].end, unit.strip
+        strip = make_strip(id, sources[id].text, held.origin, start, end, held.score, kept=False)
+        found += [replace(unit, strip=strip, start=each.start - start, end=each.end - start) for each in named]
     return found
 
 

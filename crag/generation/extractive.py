@@ -132,8 +132,7 @@ class ExtractiveGenerator:
             several = [unit for _, unit in _dropped_rows(lookup.cells, subjects)]
         unsettled = row is None and not several and not subjects.unnamed
         if unsettled:
-            own = {id: source for id, source in sources.items() if id not in subjects.foreign}
-            worked = work_out(question, own)
+            worked = work_out(question, {id: source for id, source in sources.items() if id not in subjects.foreign})
             if worked and (answer := _worked_answer(worked, units, sources, settings, subjects)):
                 return answer
         asked = own_words(question)
@@ -153,8 +152,9 @@ class ExtractiveGenerator:
                 if surest and _stands_for_result(question, surest, sources):
                     surest = None
             chosen = named or order_units(choose_units(ranked, settings.answer_sentences, first), first)
-        alone = surest and first and len(named) < 2 and _is_shown(surest, first, settings)
-        shown = replace(surest, strip=first.strip) if surest and first and alone else None
+        shown = None
+        if surest and first and len(named) < 2 and _is_shown(surest, first, settings):
+            shown = replace(surest, strip=first.strip)
         if subjects.unnamed and settings.min_answer_score and _is_of_another_name(question, chosen[0], sources):
             return abstention(sources, self.by, unnamed=subjects.unnamed)
         opposite = not row and says_opposite(asked, chosen[0].text)
@@ -203,8 +203,8 @@ class ExtractiveGenerator:
         if self._evaluator is None or not parts:
             return units, None
         passages = [Passage(id=str(unit.place), text=unit.text) for unit in parts]
-        scores = {grade.passage_id: grade.score for grade in self._evaluator.grade(question, passages)}
-        given = {int(place): score for place, score in scores.items() if score is not None}
+        grades = self._evaluator.grade(question, passages)
+        given = {int(grade.passage_id): grade.score for grade in grades if grade.score is not None}
         ranked = [
             replace(unit, rank=given[unit.place], tie=unit.tie / 10) if unit.place in given else unit for unit in units
         ]
