@@ -1,7 +1,5 @@
 """What looks for patterns in foreign text takes time that grows with its length, not with its square."""
 
-import gc
-import time
 from collections.abc import Callable
 
 import pytest
@@ -32,11 +30,12 @@ from crag.text.sentences import sentences
 from crag.text.words import MOST, few_marks, keywords
 from crag.web.webpage import plain_markup
 from tests.support.sizes import sized
+from tests.support.work import takes_longer
 
 LENGTH = sized(100_000, 20_000)
 """Characters: the most is more than a page of the web keeps, and half of what a page of a PDF may hold."""
 SECONDS = LENGTH / 50_000
-"""Of processor time; each takes a tenth of that, and of the most characters took up to minutes."""
+"""Of a quiet machine; each takes a tenth of that, and of the most characters took up to minutes."""
 
 
 class Score(BaseModel):
@@ -102,20 +101,7 @@ def test_no_text_takes_long(name: str) -> None:
 
 
 def takes_long(reader: Callable[[str], object], text: str) -> bool:
-    """A busy machine counts some of its own work as ours now and then: one of three times will do."""
-    return all(seconds(reader, f"It was {text}x", text) >= SECONDS for _ in range(3))
-
-
-def seconds(reader: Callable[[str], object], *texts: str) -> float:
-    """The processor time that a reader takes, without that of a collector which goes through all that is loaded."""
-    gc.disable()
-    try:
-        began = time.thread_time()
-        for text in texts:
-            reader(text)
-        return time.thread_time() - began
-    finally:
-        gc.enable()
+    return takes_longer(lambda: (reader(f"It was {text}x"), reader(text)), SECONDS)
 
 
 def test_a_letter_keeps_the_accents_of_every_writing_and_no_more() -> None:

@@ -1,9 +1,8 @@
 """No foreign text stalls what draws it: the work grows with its length, and so many marks are drawn and no more."""
 
-import gc
-import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -21,6 +20,7 @@ from crag.text.sentences import sentences
 from tests.support.inspector import Inspector
 from tests.support.sizes import ALL, thinned
 from tests.support.whole_run import cited, events
+from tests.support.work import seconds
 from ui.run.pageview import leaf
 
 SIZES = (20_000, 200_000, 1_000_000) if ALL else (4_000, 40_000)
@@ -161,22 +161,11 @@ UNITS = [
 ]
 
 
-def seconds(draw: Callable[[Hostile], object], run: Hostile) -> float:
-    """The processor time that a drawing takes, without that of a collector which goes through all that is loaded."""
-    gc.disable()
-    try:
-        began = time.thread_time()
-        draw(run)
-        return time.thread_time() - began
-    finally:
-        gc.enable()
-
-
 def grows(draw: Callable[[Hostile], object], runs: list[Hostile]) -> bool:
     """Whether a longer text takes more than its share, three times of three: a busy machine counts other work, too."""
 
     def once() -> bool:
-        taken = [seconds(draw, run) for run in runs]
+        taken = [seconds(partial(draw, run)) for run in runs]
         return any(
             longer > QUICK and longer / max(shorter, QUICK / 10) > GROWTH * len(more.text) / len(less.text)
             for shorter, longer, less, more in zip(taken, taken[1:], runs, runs[1:], strict=False)

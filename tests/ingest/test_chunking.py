@@ -1,7 +1,5 @@
 """Chunks: whole sentences and rows of one page, exact offsets, boxes on their words, stable ids."""
 
-import gc
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -19,6 +17,7 @@ from crag.ingest.chunking import Sizes, chunk_document, cut_page
 from crag.ingest.reader import read_document, read_page
 from crag.ingest.sections import ComposedPage
 from crag.text.sentences import sentences
+from tests.support.work import seconds
 
 ID = "a" * 64
 SIZES = Sizes(text=300, table=200, least=80)
@@ -157,20 +156,9 @@ def _crowded(units: int) -> Page:
 def test_cutting_takes_time_by_the_length_of_a_page(page: Callable[[int], Page]) -> None:
     def took(size: int) -> float:
         given = _document(page(size))
-        return min(_seconds(given), _seconds(given))
+        return min(seconds(lambda: chunk_document(given, ID, "h.md")) for _ in range(2))
 
     assert took(8_000) < 10 * (took(2_000) + 0.01)
-
-
-def _seconds(given: ParsedDocument) -> float:
-    """Processor time of making the chunks, without that of a collector which goes through all that is loaded."""
-    gc.disable()
-    try:
-        began = time.thread_time()
-        chunk_document(given, ID, "h.md")
-        return time.thread_time() - began
-    finally:
-        gc.enable()
 
 
 def test_pages_are_cut_in_the_child_process_of_the_reader() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -18,6 +17,7 @@ from crag.generation.places import Place
 from crag.messages.wording import remark_sentences
 from crag.testing.contracts import BRIDGE, KNOWLEDGE, SOURCES, GeneratorContract, strip_of, whole
 from crag.testing.fakes import FakeChat, chunk_of
+from tests.support.work import takes_longer
 
 QUESTION = "When was the bridge opened?"
 
@@ -67,12 +67,15 @@ def test_a_range_is_its_numbers_and_one_that_no_sources_make_up_stands_for_nothi
     assert answer.text == f"It opened in 1890 {read}."
 
 
-def test_reading_marks_is_linear_in_a_hostile_reply() -> None:
-    began = time.process_time()
-    for hostile in ("[1," * 40_000, "(source 1" * 20_000, "[" * 100_000, "[1" + " " * 100_000, "(Source " * 20_000):
+@pytest.mark.parametrize("unit", ["[1,", "(source 1", "[", " ", "(Source "])
+def test_reading_marks_is_linear_in_a_hostile_reply(unit: str) -> None:
+    hostile = "[1" + unit * (100_000 // len(unit))
+
+    def read_both() -> None:
         read_marks(hostile)
         whole(writes(f"It opened in 1890 [1]. {hostile}"), QUESTION, KNOWLEDGE)
-    assert time.process_time() - began < 10
+
+    assert not takes_longer(read_both, 3)
 
 
 @pytest.mark.parametrize("said", ["NO ANSWER", "no answer.", "**NO ANSWER**", " NO ANSWER\nbecause it is not there"])
