@@ -39,17 +39,15 @@ def document_title(
     """
     stem = readable_stem(name)
     title = _metadata(metadata, stem) or _largest(lines)
-    if title and subject:
-        title = f"{_cut(title, LONGEST_TITLE - len(subject) - 3)} – {subject}"
     if not title:
         return (stem or "document")[:LONGEST_TITLE]
-    new = [word for word in re.split(r"[\s-]+", stem) if not _in(word, title)]
-    if stem and not own and _tells(stem) and len(new) > 0:
-        title = f"{stem} – {title}" if len(stem) <= 60 else title
-    return _cut(title)
+    after = f" – {subject}"[: LONGEST_TITLE // 2] if subject else ""
+    adds = not own and _tells(stem) and any(not _in(word, title + after) for word in re.split(r"[\s-]+", stem))
+    before = f"{stem} – " if adds and len(stem) + len(after) <= LONGEST_TITLE // 2 else ""
+    return before + _cut(title, LONGEST_TITLE - len(before + after)) + after
 
 
-def _cut(title: str, most: int = LONGEST_TITLE) -> str:
+def _cut(title: str, most: int) -> str:
     if len(title) <= most:
         return title
     return title[: most - 1].rsplit(" ", 1)[0].rstrip(" ,;:–-") + "…"

@@ -101,7 +101,7 @@ def test_no_text_takes_long(name: str) -> None:
 
 
 def takes_long(reader: Callable[[str], object], text: str) -> bool:
-    return takes_longer(lambda: (reader(f"It was {text}x"), reader(text)), SECONDS)
+    return takes_longer(SECONDS, lambda: (reader(f"It was {text}x"), reader(text)))
 
 
 def test_a_letter_keeps_the_accents_of_every_writing_and_no_more() -> None:

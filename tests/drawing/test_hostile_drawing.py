@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
@@ -165,7 +164,7 @@ def grows(draw: Callable[[Hostile], object], runs: list[Hostile]) -> bool:
     """Whether a longer text takes more than its share, three times of three: a busy machine counts other work, too."""
 
     def once() -> bool:
-        taken = [seconds(partial(draw, run)) for run in runs]
+        taken = [seconds(draw, run) for run in runs]
         return any(
             longer > QUICK and longer / max(shorter, QUICK / 10) > GROWTH * len(more.text) / len(less.text)
             for shorter, longer, less, more in zip(taken, taken[1:], runs, runs[1:], strict=False)

@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -55,12 +54,6 @@ def test_a_room_s_init_holds_its_charter_and_nothing_else() -> None:
     full = [str(path.relative_to(ROOT)) for path, body in bodies.items() if len(body) > 1 and path not in lazy]
     assert inits
     assert full == []
-
-
-def test_no_two_test_modules_have_one_name() -> None:
-    """pytest collects neither then: folders of tests are no packages."""
-    names = Counter(path.name for path in tracked() if path.name.startswith("test_") and path.suffix == ".py")
-    assert [name for name, many in names.items() if many > 1] == []
 
 
 # Written in pieces, so that this file does not hold what it looks for.

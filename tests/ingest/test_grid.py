@@ -215,7 +215,7 @@ def test_rows_that_blank_ones_part_from_their_header_are_known() -> None:
 )
 def test_spans_without_end_take_time_by_the_cells_alone(cells: list[GridCell]) -> None:
     assert len(read_grid(cells).rows) + 10 > len(cells)
-    assert not takes_longer(lambda: read_grid(cells), 2)
+    assert not takes_longer(2, read_grid, cells)
 
 
 def test_nothing_is_no_table() -> None:

@@ -101,4 +101,4 @@ def test_the_engines_own_address_is_the_one_used_by_default() -> None:
     ids=["attributes", "nested", "results"],
 )
 def test_a_hostile_page_of_results_is_read_within_a_bound(page: str) -> None:
-    assert not takes_longer(lambda: _Engine().read(f"<html>duckduckgo {page}"[:MAX_BYTES]), 3)
+    assert not takes_longer(3, _Engine().read, f"<html>duckduckgo {page}"[:MAX_BYTES])

@@ -49,7 +49,7 @@ def test_equal_vectors_have_one_place(count: int) -> None:
 
 def test_twenty_thousand_vectors_take_a_few_seconds() -> None:
     vectors = groups(20_000, 384, 60)
-    assert not takes_longer(lambda: layout.fit(vectors).place(vectors), 10)
+    assert not takes_longer(10, lambda: layout.fit(vectors).place(vectors))
 
 
 def test_what_an_outline_holds() -> None:

@@ -70,12 +70,8 @@ def test_a_range_is_its_numbers_and_one_that_no_sources_make_up_stands_for_nothi
 @pytest.mark.parametrize("unit", ["[1,", "(source 1", "[", " ", "(Source "])
 def test_reading_marks_is_linear_in_a_hostile_reply(unit: str) -> None:
     hostile = "[1" + unit * (100_000 // len(unit))
-
-    def read_both() -> None:
-        read_marks(hostile)
-        whole(writes(f"It opened in 1890 [1]. {hostile}"), QUESTION, KNOWLEDGE)
-
-    assert not takes_longer(read_both, 3)
+    assert not takes_longer(1, read_marks, hostile)
+    assert not takes_longer(3, whole, writes(f"It opened in 1890 [1]. {hostile}"), QUESTION, KNOWLEDGE)
 
 
 @pytest.mark.parametrize("said", ["NO ANSWER", "no answer.", "**NO ANSWER**", " NO ANSWER\nbecause it is not there"])

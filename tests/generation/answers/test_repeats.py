@@ -51,13 +51,7 @@ def test_what_is_no_loop(text: str) -> None:
 TEXT = "In 2018, the agency closed 1,577 cases. It did not open an office in Ohio. Rates rose from 5 to 6 percent."
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "The agency closed 1,577 cases.",
-        "it did not open an  office in Ohio",
-    ],
-)
+@pytest.mark.parametrize("sentence", ["The agency closed 1,577 cases.", "it did not open an  office in Ohio"])
 def test_the_same_words_are_there(sentence: str) -> None:
     assert said_in(sentence, [TEXT]).supported is True
 
