@@ -17,24 +17,24 @@ MOST = 30
 
 def few_marks(text: str) -> str:
     """The text, to be normalized in time that grows with its length: of a long run of marks, the first ones."""
-    return text if text.isascii() else _long_runs().sub(lambda run: run[0][:MOST], text)
+    return text if text.isascii() or _marks().isdisjoint(text) else _long_runs().sub(lambda run: run[0][:MOST], text)
 
 
 def unmarked(text: str) -> str:
     """The text from its first letter on: marks before it would join those of whatever text comes before."""
-    return text if text[:1].isascii() else text.lstrip(_marks())
+    return text if text[:1].isascii() else text.lstrip("".join(_marks()))
 
 
 @cache
 def _long_runs() -> re.Pattern[str]:
-    return re.compile(f"[{re.escape(_marks())}]{{{MOST + 1},}}+")
+    return re.compile(f"[{re.escape(''.join(_marks()))}]{{{MOST + 1},}}+")
 
 
 @cache
-def _marks() -> str:
+def _marks() -> frozenset[str]:
     # Also the few signs that count as letters and come apart into marks.
     each = map(chr, range(0x300, 0x20000))
-    return "".join(
+    return frozenset(
         sign for sign in each if any(map(unicodedata.combining, (sign, unicodedata.normalize("NFKD", sign)[0])))
     )
 
@@ -96,6 +96,8 @@ _UNWRITTEN = re.compile("[\u0591-\u05bd\u05bf\u05c1-\u05c7\u0610-\u061a\u0640\u0
 _BROKEN = re.compile("(?<=[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])\\s(?=[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])")
 # "250²" is not 2502, nor "1½" 11: behind a figure these stand apart.
 _RAISED = re.compile(r"(?<=\d)(?=[\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u209c\u2150-\u215f\u2460-\u249b])")
+_WESTERN = frozenset(map(chr, (*range(0x300), *range(0x2010, 0x20D0))))
+"""Of Latin texts and their punctuation: none of them is parted further."""
 _SUFFIXES = ("ational", "ization", "ations", "ation", "ments", "ment", "ingly", "edly", "ings", "ness", "ions", "ing")
 _SHORT_SUFFIXES = ("ies", "ied", "ion", "ers", "ors", "ed", "er", "or", "es", "ly", "al", "s", "e", "y")
 
@@ -121,6 +123,8 @@ def separate_words(text: str) -> str:
     if text.isascii():
         return text
     plain = unicodedata.normalize("NFKC", _RAISED.sub(" ", few_marks(text)))
+    if _WESTERN.issuperset(plain):
+        return plain
     return _PAIRED.sub(_pair_letters, _BROKEN.sub("", _UNWRITTEN.sub("", plain)))
 
 
