@@ -9,6 +9,8 @@ from crag.ingest.files import own_name
 from crag.text.words import FUNCTION_WORDS, words
 
 LONGEST_TITLE = 120
+AS_LARGE = 0.9
+"""Of the height of the largest line: what has that is as large."""
 _EXTENSION = re.compile(
     r"\.(?:pdf|doc[xm]?|indd|pp[ts][xm]?|xls[xm]?|csv|tsv|html?|txt|md|markdown|rtf|epub|od[tsp]|eml|msg)$",
     re.IGNORECASE,
@@ -38,7 +40,7 @@ def document_title(
     as a web page's is. `subject`: what the document's form says that it is about; forms of one kind share their title.
     """
     stem = readable_stem(name)
-    title = _metadata(metadata, stem) or _largest(lines)
+    title = _metadata(metadata, stem) or _largest(lines, stem)
     if not title:
         return (stem or "document")[:LONGEST_TITLE]
     after = f" – {subject}"[: LONGEST_TITLE // 2] if subject else ""
@@ -48,9 +50,7 @@ def document_title(
 
 
 def _cut(title: str, most: int) -> str:
-    if len(title) <= most:
-        return title
-    return title[: most - 1].rsplit(" ", 1)[0].rstrip(" ,;:–-") + "…"
+    return title if len(title) <= most else title[: most - 1].rsplit(" ", 1)[0].rstrip(" ,;:–-") + "…"
 
 
 def _in(word: str, title: str) -> bool:
@@ -60,37 +60,39 @@ def _in(word: str, title: str) -> bool:
 
 def _tells(stem: str) -> bool:
     """Whether a file's name is made of words, not a hash or a serial number."""
-    letters = sum(character.isalpha() for character in stem)
-    digits = sum(character.isdigit() for character in stem)
-    worded = any(len(word) >= 4 and word.isalpha() for word in stem.split())
-    return letters >= 3 and (digits <= 6 or worded) and not re.fullmatch(r"[0-9a-f-]{16,}", stem.lower())
+    worded = sum(map(str.isdigit, stem)) <= 6 or any(len(word) >= 4 and word.isalpha() for word in stem.split())
+    return worded and sum(map(str.isalpha, stem)) >= 3 and not re.fullmatch(r"[0-9a-f-]{16,}", stem.lower())
 
 
 def _metadata(metadata: str, stem: str) -> str:
     title = " ".join(metadata.split())
     if len(title) < 4 or _POOR.match(title) or not _tells(title):
         return ""
-    letters = sum(character.isalpha() for character in title)
-    return title if letters >= 0.4 * len(title) and title.lower() != stem.lower() else ""
+    lettered = sum(map(str.isalpha, title)) >= 0.4 * len(title)
+    return title if lettered and title.lower() != stem.lower() else ""
 
 
-def _largest(lines: Sequence[tuple[str, float]]) -> str:
-    """The largest lines of the first page that say something, joined where they follow one another."""
+def _largest(lines: Sequence[tuple[str, float]], stem: str) -> str:
+    """The largest lines of the first page that say something, joined where they follow one another.
+
+    Of several as large, those that the file's name speaks of: a form has its own name above its company's.
+    """
     said = [(i, t, h) for i, (t, h) in enumerate(lines) if _says(t)]
-    if not said:
-        return ""
-    most = max(height for _, _, height in said)
+    most = max((height for _, _, height in said), default=0.0)
     if len(lines) > 8 and most < 1.15 * sorted(height for _, height in lines)[len(lines) // 2]:
         return ""
+    named = [word for word in stem.split() if len(word) > 3 and word.isalpha()]
+    large = [line for line in said if line[2] > AS_LARGE * most and any(_in(word, line[1]) for word in named)]
+    first, _, most = max(large, key=lambda line: line[2]) if large else (0, "", most)
     parts: list[str] = []
     last = -1
     for index, text, height in said:
-        if height > 0.92 * most and (not parts or index - last <= 1):
+        if index >= first and height > AS_LARGE * most and (not parts or index - last <= 1):
             parts.append(text)
             last = index
     return " ".join(" ".join(parts).split())[:200]
 
 
 def _says(text: str) -> bool:
-    lettered = sum(character.isalpha() for character in text) >= 4
+    lettered = sum(map(str.isalpha, text)) >= 4
     return lettered and not _NO_TITLE.search(text) and not FUNCTION_WORDS.issuperset(words(text))

@@ -123,9 +123,8 @@ def separate_words(text: str) -> str:
     if text.isascii():
         return text
     plain = unicodedata.normalize("NFKC", _RAISED.sub(" ", few_marks(text)))
-    if _WESTERN.issuperset(plain):
-        return plain
-    return _PAIRED.sub(_pair_letters, _BROKEN.sub("", _UNWRITTEN.sub("", plain)))
+    western = _WESTERN.issuperset(plain)
+    return plain if western else _PAIRED.sub(_pair_letters, _BROKEN.sub("", _UNWRITTEN.sub("", plain)))
 
 
 def _pair_letters(run: re.Match[str]) -> str:

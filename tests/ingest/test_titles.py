@@ -4,7 +4,7 @@ import pytest
 
 from crag.ingest.titles import document_title
 
-PAGE = [("Table of contents", 30.0), ("Harbours of", 24.0), ("the north", 24.0), ("in their own words", 12.0)]
+PAGE = [("Table of contents", 30), ("Form of the agency", 24), ("(7)", 9), ("Harbours of", 24), ("the north", 23)]
 
 
 @pytest.mark.parametrize(
@@ -12,8 +12,8 @@ PAGE = [("Table of contents", 30.0), ("Harbours of", 24.0), ("the north", 24.0),
     [
         ("Annual report of Hull", "ACME_2019_10K.pdf", "ACME 2019 10K – Annual report of Hull"),
         ("Annual report of Hull", "annual-report-of-hull.pdf", "Annual report of Hull"),
-        ("Microsoft Word - plan.doc", "x7.pdf", "Harbours of the north"),
-        ("", "3f2504e04f8911d39a0c0305e82c3301.pdf", "Harbours of the north"),
+        ("Microsoft Word - plan.doc", "3f2504e04f8911d39a0c0305e82c3301.pdf", "Form of the agency"),
+        ("", "harbours-north_2021.pdf", "harbours north 2021 – Harbours of the north"),
     ],
 )
 def test_a_title_says_what_the_file_is_called_where_that_tells_more(metadata: str, name: str, title: str) -> None:
