@@ -22,7 +22,7 @@ def few_marks(text: str) -> str:
 
 def unmarked(text: str) -> str:
     """The text from its first letter on: marks before it would join those of whatever text comes before."""
-    return text if text[:1].isascii() else text.lstrip("".join(_marks()))
+    return text[next((at for at, sign in enumerate(text) if sign not in _marks()), len(text)) :]
 
 
 @cache
