@@ -8,7 +8,6 @@ evidence is told from where their words came to stand.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -20,7 +19,6 @@ from crag.ingest.chunking import chunk_document
 from crag.ingest.compose import compose, lay_out
 from crag.ingest.objects import Box, edge_of
 from crag.ingest.words import PageWords, Word
-from crag.web.webpage import read_page
 
 LETTER, HEIGHT, PITCH, GAP, MARGIN = 5.0, 10.0, 13.0, 18.0, 40.0
 """Points: a letter's width, a line's height, from line to line, between columns, and around all."""
@@ -170,28 +168,3 @@ def _table(sheet: _Sheet, number: int, rows: Sequence[Sequence[str]], ruled: boo
 def _most(head: bool, ruled: bool) -> int:
     """Characters of a cell before it goes on below: narrow in a header, whole in a table without rules."""
     return WIDEST if ruled else WIDEST // 2 if head else 4 * WIDEST
-
-
-def from_web(rows: Block, title: str) -> list[Piece]:
-    """Runs of lines, the header before each, of what the product reads from a web page with this table."""
-    tags = ["th", *["td"] * (len(rows) - 1)]
-    lines = [
-        "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) for tag, row in zip(tags, rows, strict=True)
-    ]
-    body = f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
-    name = html.escape(title)
-    source = f"<html><head><title>{name}</title></head><body><article><h1>{name}</h1>{body}</article></body></html>"
-    read = read_page(source.encode(), ".html", title).text.split("\n")
-    told = [line for line in read if line.startswith("|") and not set(line) <= set("|- ")]
-    if len(told) != len(rows):
-        return []
-    found, head = [], f"{told[0]}\n{read[1]}\n" if len(read) > 1 else ""
-    at = 1
-    while at < len(rows):
-        text, places = head, [(0, len(told[0]), 0, 0)]
-        while at < len(rows) and (len(text) == len(head) or len(text) + len(told[at]) < RUN):
-            places.append((len(text), len(text) + len(told[at].rstrip()), 0, at))
-            text += f"{told[at]}\n"
-            at += 1
-        found.append(Piece(title, text.rstrip(), tuple(places)))
-    return found

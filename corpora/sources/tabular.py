@@ -15,7 +15,7 @@ import crag.ingest
 from corpora.pair import Pair, Spot
 from corpora.sources import tables
 from corpora.sources.stored import Passage, Row
-from corpora.sources.tables import Piece, cells, chunked, from_web
+from corpora.sources.tables import Piece, cells, chunked
 from crag.ingest.chunking import CHUNKING_ID
 
 RULED = {"tatqa": 0.25, "aitqa": 0.25, "fetaqa": 0.6, "wikitablequestions": 0.6}
@@ -125,8 +125,7 @@ def _rows(passage: Passage) -> set[int]:
 def _chunks(name: str, passage: Passage) -> list[Piece]:
     dice = random.Random(f"{name} {passage.text}")
     ruled, rows = dice.random() < RULED[name], cells(passage.text)
-    found = from_web(rows, passage.title) if name in OF_WEB and not ruled else []
-    return found or chunked([rows], passage.title, ruled=ruled or name in OF_WEB)
+    return chunked([rows], passage.title, ruled=ruled or name in OF_WEB)
 
 
 def reported(row: Row, dice: random.Random) -> Iterator[tuple[Piece, tuple[Spot, ...] | None]]:

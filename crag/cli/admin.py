@@ -1,25 +1,19 @@
-"""The commands of who runs the program: workspaces, people, backup, restore."""
+"""The commands of who runs the program: people, backup, restore."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import Annotated, Literal, cast
 
-from typer import Argument, Context, Option
+from typer import Argument, Option
 
 from crag.admin.backups import create_backup, restore_backup, undo_restore
 from crag.admin.people import Person, people_of
 from crag.admin.roles import ROLES, Role
-from crag.cli.options import opened
 from crag.cli.output import Options, Output, plain
 from crag.core.config import AppConfig
-from crag.core.errors import CragError, InputError, NotFoundError, SettingsError
-
-if TYPE_CHECKING:
-    from crag.admin.workspaces import Workspace
-    from crag.storage.library import Library
+from crag.core.errors import InputError, NotFoundError, SettingsError
 
 
 def backup(
@@ -96,54 +90,11 @@ _WHO = "command line"
 _Given = Literal["viewer", "editor", "admin"]
 
 
-def workspaces(
-    ctx: Context,
-    output: Output,
-    unused: Annotated[
-        int, Option(metavar="DAYS", min=0, help="only those that nobody has used for this many days; 0: all")
-    ] = 0,
-) -> int:
-    """One line a workspace, the longest unused first. A question, a new document, or a visit by somebody who signed in
-    counts as use. Nothing is removed: an admin deletes a workspace on the page Administration.
-    """
-    before = (datetime.now(UTC) - timedelta(days=unused)).isoformat()
-    failed = False
-    with opened(ctx) as engine:
-        spaces = {each.name: each for each in engine.teams.spaces.all()}
-        people = {each.id: each.called for each in engine.teams.people.all()}
-        found: list[tuple[str, str]] = []
-        for name in {*spaces, *engine.private_libraries.libraries.names()}:
-            try:
-                found.append((_last_use(engine.library(name), spaces.get(name)), name))
-            except CragError as error:
-                failed = True
-                output.message(f"{name}: {error}")
-    for used, name in sorted(found):
-        if unused and used >= before:
-            continue
-        title, owner = (space.title, people.get(space.owner, "")) if (space := spaces.get(name)) else ("", "")
-        record = {"workspace": name, "title": title, "owner": owner, "used_at": used or None}
-        said = ", ".join(plain(each) for each in (title, owner) if each)
-        output.show(record, f"{name:<42}  {used[:10] or 'never used':<10}  {said}".rstrip())
-    return int(failed)
-
-
-def _last_use(library: Library, space: Workspace | None) -> str:
-    """When somebody last asked, added something or came, in ISO 8601; "" for never."""
-    runs, documents = library.runs.latest(1, every=True), library.documents.all()
-    asked = [each.started_at for each in runs]
-    added = [each.added_at for each in documents]
-    return max([*asked, *added, *([space.used_at] if space is not None else [])], default="")
-
-
 def people(
     action: Annotated[Literal["list", "invite", "role", "remove"], Argument(help="what to do")],
     output: Output,
     who: Annotated[str, Argument(metavar="PERSON", help="an e-mail, or an id of the list")] = "",
     role: Annotated[_Given | None, Argument(metavar="ROLE", help=", ".join(ROLES[1:]))] = None,
-    was: Annotated[
-        _Given | None, Option(metavar="ROLE", help="change the role only if it still is this one, as you saw it")
-    ] = None,
 ) -> int:
     """The role shown is the one that counts, with the setting that gives it where one does. The app may run meanwhile:
     it follows within seconds. This is also the way in for the first admin, and for one who locked everybody out.
@@ -152,8 +103,6 @@ def people(
         raise SettingsError("Nobody is named.", "Give an e-mail, or an id of: people list.")
     if action in ("invite", "role") and not role:
         raise SettingsError("No role is named.", f"Give one of {', '.join(ROLES[1:])}.")
-    if was and action != "role":
-        raise SettingsError("--was goes with a change of a role.", "Leave it out.")
     with people_of(AppConfig.from_environment()) as found:
         if action == "list":
             for person in found.all():
@@ -164,7 +113,7 @@ def people(
         elif action == "invite":
             _show_person(found.invite(who, cast(Role, role), by=_WHO), output)
         else:
-            _show_person(found.change_role(who, cast(Role, role), by=_WHO, was=was), output)
+            _show_person(found.change_role(who, cast(Role, role), by=_WHO), output)
     return 0
 
 

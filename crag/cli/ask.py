@@ -1,28 +1,19 @@
-"""The commands that ask: search for chunks, ask for an answer, shown as it is made, and grade texts line by line."""
+"""The commands that ask: search for chunks, and ask for an answer, shown as it is made."""
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from io import BufferedReader
-from itertools import groupby
-from typing import Annotated, Any, Literal, cast
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 from typer import Argument, Option
 
 from crag.cli.options import Part, Providers, Run, interruptible
 from crag.cli.output import Output, plain
 from crag.core import events as ev
-from crag.core.errors import PROGRAM, CancelledError, CragError, EmptyLibraryError
-from crag.core.model_ids import about
+from crag.core.errors import PROGRAM, CancelledError, EmptyLibraryError
 from crag.core.protocols import RunRequest, SearchQuery
-from crag.core.settings import Settings
 from crag.core.trace import Trace
-from crag.core.types import Chunk, Grade, InjectionSpan
-from crag.engine import Engine
-from crag.evaluation.trigger import verdict
+from crag.core.types import Chunk, InjectionSpan
 from crag.export import markdown
 from crag.export.html.safe_text import excerpt
 from crag.generation.conversation.history import leading_to
@@ -149,103 +140,3 @@ def _warn(sources: Sequence[tuple[str, Sequence[InjectionSpan]]], output: Output
     for name, spans in sources:
         if spans:
             output.message(f"warning: {plain(name)}: text there {wording.injection_text(spans)}")
-
-
-_PIECE = 8_192
-"""Bytes of lines that are graded together: enough to fill the model's own batches."""
-MAX_LINE = 1_000_000
-"""Bytes. A longer line is answered with an error and not held in memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """One line of input: its number from 1, and its object or what is wrong with it."""
-
-    number: int
-    values: dict[str, Any]
-    error: str | None = None
-
-
-def grade(run: Run, providers: Providers, output: Output) -> int:
-    """One line out for one line in. A bad line gives an error in its place; it stops nothing and the exit code is 0."""
-    chosen = run.settings()
-    done = failed = 0
-    with providers.opened() as engine:
-        for batch in _batches(cast(BufferedReader, sys.stdin.buffer)):
-            for record in _grade(engine, batch, chosen):
-                done += 1
-                failed += "error" in record
-                output.show(record, _line(record))
-            output.progress(f"{done:,} lines graded")
-    if failed:
-        output.note(f"{done:,} lines, {failed:,} of them not graded")
-    return 0
-
-
-def _grade(engine: Engine, batch: Sequence[_Line], chosen: Settings) -> Iterator[dict[str, Any]]:
-    """The batch's records in order. Neighbours with one question are graded together."""
-    for question, group in groupby(batch, lambda line: None if line.error else line.values["question"]):
-        lines = list(group)
-        if question is None:
-            yield from ({**line.values, "line": line.number, "error": line.error} for line in lines)
-            continue
-        texts = [line.values["text"][: chosen.grade_chars or None] for line in lines]
-        try:
-            grades: list[Grade | str] = list(engine.grade(question, texts))
-        except CragError as error:
-            grades = [str(error)] * len(lines)
-        yield from (_record(line, grade, chosen) for line, grade in zip(lines, grades, strict=True))
-
-
-def _record(line: _Line, grade: Grade | str, chosen: Settings) -> dict[str, Any]:
-    """The line as it came, with what the evaluator says of it."""
-    rest = {name: value for name, value in line.values.items() if name not in ("score", "action", "reason", "error")}
-    if isinstance(grade, str):
-        return {**rest, "error": grade}
-    if grade.score is None:
-        return {**rest, "error": about(grade.error, grade.who)}
-    action = verdict(grade.score, upper=chosen.upper, lower=chosen.lower)
-    found = {**rest, "score": grade.score, "action": str(action), "reason": grade.reason}
-    return {**found, "instead_of": f"{grade.instead_of}: {wording.why_sentence(grade)}"} if grade.instead_of else found
-
-
-def _line(record: dict[str, Any]) -> str:
-    if "error" in record:
-        return f"  -    ERROR      {plain(str(record['error']))}"
-    return f"{record['score']:.3f}  {record['action']:<9}  {plain(record['text'])[:120]}"
-
-
-def _batches(stream: BufferedReader) -> Iterator[list[_Line]]:
-    """Lines as they come: what is there already is taken together, up to `_PIECE` bytes; a slow writer is not waited
-    for, and memory stays bounded whatever the input's size.
-    """
-    number, parts, size = 0, list[bytes](), 0
-    while piece := stream.read1(_PIECE):
-        *whole, last = piece.split(b"\n")
-        if whole:
-            whole[0] = b"".join([*parts, whole[0]])
-            yield [_parse(number + place, raw) for place, raw in enumerate(whole, 1)]
-            number, parts, size = number + len(whole), [], 0
-        if size <= MAX_LINE:  # of a longer line, no more is held
-            parts.append(last)
-            size += len(last)
-    if size:
-        yield [_parse(number + 1, b"".join(parts))]
-
-
-def _parse(number: int, raw: bytes) -> _Line:
-    values: dict[str, Any] = {}
-    if len(raw) > MAX_LINE:
-        return _Line(number, values, f"Line {number} is longer than {MAX_LINE:,} bytes.")
-    try:
-        read = json.loads(raw.decode(), parse_constant=_no_constant)
-        values = read if isinstance(read, dict) else {}
-        for name in ("question", "text"):
-            values[name].encode()  # half a surrogate pair can't be graded
-    except (ValueError, RecursionError, KeyError, AttributeError):
-        return _Line(number, values, f'Line {number} is no JSON object {{"question": "…", "text": "…"}} in UTF-8.')
-    return _Line(number, values)
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON")

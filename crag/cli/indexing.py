@@ -1,14 +1,11 @@
-"""The commands that bring files and web pages into a library, and keep it in step with them: index, refresh, watch."""
+"""The commands that bring files and web pages into a library, and keep it in step with them: index, refresh, sync."""
 
 from __future__ import annotations
 
 import os
 import re
-import threading
-import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,10 +15,9 @@ from typer import Argument, Option
 from crag.cli.options import Place, find_document, interruptible, opened, record_command
 from crag.cli.output import Colour, Output, plain
 from crag.core import ingesting as ev
-from crag.core.errors import CancelledError, CragError, InputError, NotFoundError, SettingsError
+from crag.core.errors import CancelledError, CragError, NotFoundError
 from crag.core.settings import days_of
 from crag.core.types import Document
-from crag.engine import Engine
 from crag.ingest.files import ENDINGS, read_file
 from crag.messages.documents import folder_text, lost_text, step_text
 from crag.pipeline.folders import FileOriginal, FileState, FolderComparison, FolderFile
@@ -116,117 +112,53 @@ _LISTED = 20
 """Files of a folder that a preview lists for people; scripts get all."""
 
 
-def watch(
-    folder: Annotated[Path, Argument(metavar="FOLDER", help="the folder whose files the library is to hold")],
-    place: Place,
-    output: Output,
-    once: Annotated[bool, Option("--once", help="look once, and do not wait for changes")] = False,
-    yes: Annotated[bool, Option("--yes", help="add, replace and move without asking")] = False,
-    delete: Annotated[bool, Option("--delete", help="delete documents whose files are gone without asking")] = False,
-    every: Annotated[float, Option(min=0.1, metavar="SECONDS", help="how long to wait between two looks")] = 5.0,
-) -> int:
-    """The differences, then one result line a file. At a terminal it asks before it changes anything, and before each
-    deletion; elsewhere nothing is changed without --yes and nothing deleted without --delete. It goes on until it is
-    interrupted. 0 if each file is in the library as it is now, 1 if not."""
-    if not (once or yes or output.interactive):
-        raise SettingsError("Nobody is at a terminal to approve changes.", "Give --yes, or --once to look only.")
-    counts: Counter[str] = Counter()
-    with interruptible() as cancel, opened(place.ctx) as engine:
-        watcher = _Watcher(engine, place.target, folder, output, cancel)
-        watcher.look()
-        if watcher.compared.of(*_ADDED) and not (yes or output.confirm("Add, replace and move these?")):
-            output.note("Nothing was changed. Give --yes to bring the library in step.")
-            return 0
-        counts += watcher.bring(delete)
-        while not (once or cancel.is_set()):
-            _sleep(every, cancel)
-            try:
-                changed = watcher.look()
-            except InputError as error:  # its drive may come back
-                watcher.complain(str(error))
-                continue
-            if changed:
-                counts += watcher.bring(delete)
-        if cancel.is_set():
-            _conclude(counts, output)
-            raise CancelledError("Watching was stopped; the files listed are done.")
-    return _conclude(counts, output, "The library is in step with the folder.")
-
-
 _ADDED: tuple[FileState, ...] = ("new", "changed", "moved")
 
 
-@dataclass(slots=True)
-class _Watcher:
-    """A folder that is compared with a library again and again. What was shown once is neither shown nor tried again.
-
-    `seen`: the differences that were shown. `open`: those to be dealt with now.
-    """
-
-    engine: Engine
-    library: str | Path
-    folder: Path
-    output: Output
-    cancel: threading.Event
-    compared: FolderComparison = field(init=False)
-    seen: set[FolderFile] = field(default_factory=set)
-    open: list[FolderFile] = field(default_factory=list)
-    complaint: str = ""
-
-    def look(self) -> bool:
-        """Compare, and show what differs now; whether anything new does. Raises what `compare_folder` does."""
-        first = not self.seen
-        self.compared = self.engine.compare_folder(self.folder, self.library, self.cancel)
-        self.complaint = ""
-        differing = [each for each in self.compared.files if each.state not in ("unchanged", "duplicate")]
-        self.open = [each for each in differing if each not in self.seen]
-        self.seen.update(self.open)
-        for number, each in enumerate(self.open):
-            if self.output.json or number < _LISTED:
-                self._show(each)
-        if len(self.open) > _LISTED:
-            self.output.note(f"and {len(self.open) - _LISTED:,} more")
-        if self.open or first:
-            self.output.note(folder_text(self.compared))
-        return bool(self.open)
-
-    def _show(self, each: FolderFile) -> None:
-        name, size = self.compared.name(each), format_size(each.size)
-        line = f"{self.output.paint(each.state, _COLOURS.get(each.state, 'red'))}{' ' * (11 - len(each.state))}"
-        problem = {"problem": each.problem} if each.problem else {}
-        said = f"{line}{plain(name)}  {self.output.paint(size, 'dim')}  {each.problem}".rstrip()
-        self.output.show({"status": each.state, "file": name, "size": each.size, **problem}, said)
-
-    def complain(self, message: str) -> None:
-        """Say once why nothing can be compared."""
-        if message != self.complaint:
-            self.output.message(message)
-        self.complaint = message
-
-    def bring(self, delete: bool) -> Counter[str]:
-        """Bring the library in step with what was shown last; how many ended in each way."""
-        gone = [each for each in self.open if each.state == "gone"]
-        question = f"Delete what is gone ({count(len(gone), 'document')})?"
-        if gone and not (delete or self.output.confirm(question)):
-            self.output.note(f"What is gone stays ({count(len(gone), 'document')}); --delete removes it.")
+def sync(
+    folder: Annotated[Path, Argument(metavar="FOLDER", help="the folder whose files the library is to hold")],
+    place: Place,
+    output: Output,
+    yes: Annotated[bool, Option("--yes", help="add, replace and move without asking")] = False,
+    delete: Annotated[bool, Option("--delete", help="delete documents whose files are gone without asking")] = False,
+) -> int:
+    """The differences, then one result line a file. At a terminal it asks before it changes anything, and before
+    deletions; elsewhere nothing is changed without --yes and nothing deleted without --delete. 0 if each file is in the
+    library as it is now, 1 if not."""
+    with interruptible() as cancel, opened(place.ctx) as engine:
+        compared = engine.compare_folder(folder, place.target, cancel)
+        differing = [each for each in compared.files if each.state not in ("unchanged", "duplicate")]
+        for each in differing if output.json else differing[:_LISTED]:
+            _show_difference(compared, each, output)
+        if len(differing) > _LISTED:
+            output.note(f"and {len(differing) - _LISTED:,} more")
+        output.note(folder_text(compared))
+        if compared.of(*_ADDED) and not (yes or output.confirm("Add, replace and move these?")):
+            output.note("Nothing was changed. Give --yes to bring the library in step.")
+            return 0
+        gone = compared.of("gone")
+        if gone and not (delete or output.confirm(f"Delete what is gone ({count(len(gone), 'document')})?")):
+            output.note(f"What is gone stays ({count(len(gone), 'document')}); --delete removes it.")
             gone = []
-        files = [*(each for each in self.open if each.state in _ADDED), *gone]
-        started = deque(files)
-        counts = Counter[str](each.state for each in self.open if each.problem)
-        events = self.engine.sync_files([*files, *self.compared.of("unchanged")], self.library, self.cancel)
-        for end in _ends(events, self.output):
-            status = _show(end, self.compared.name(started.popleft()), self.output)
+        files = [*compared.of(*_ADDED), *gone]
+        counts = Counter[str](each.state for each in differing if each.problem)
+        events = engine.sync_files([*files, *compared.of("unchanged")], place.target, cancel)
+        for each, end in zip(files, _ends(events, output), strict=False):
+            status = _show(end, compared.name(each), output)
             counts[status] += 1
             if status == "removed":
-                record_command(self.engine, self.library, "delete", "document", end.name)
-        return counts
+                record_command(engine, place.target, "delete", "document", end.name)
+        if cancel.is_set():
+            raise CancelledError("It was stopped; the files listed are done.")
+    return _conclude(counts, output, "The library is in step with the folder.")
 
 
-def _sleep(seconds: float, cancel: threading.Event) -> None:
-    """Wait, in steps: a signal's handler may set an event that nobody waits for."""
-    end = time.monotonic() + seconds
-    while not cancel.is_set() and (left := end - time.monotonic()) > 0:
-        time.sleep(min(left, 0.2))
+def _show_difference(compared: FolderComparison, each: FolderFile, output: Output) -> None:
+    name, size = compared.name(each), format_size(each.size)
+    line = f"{output.paint(each.state, _COLOURS.get(each.state, 'red'))}{' ' * (11 - len(each.state))}"
+    problem = {"problem": each.problem} if each.problem else {}
+    said = f"{line}{plain(name)}  {output.paint(size, 'dim')}  {each.problem}".rstrip()
+    output.show({"status": each.state, "file": name, "size": each.size, **problem}, said)
 
 
 def _follow(events: Iterable[ev.IngestEvent], output: Output) -> Counter[str]:

@@ -32,7 +32,7 @@ _MODULES = {
     "indexing": {
         "index": "Add documents (PDF, Office, e-mail, text, web pages), all of a folder, or pages by their addresses.",
         "refresh": "Look at the web pages of documents again: changed ones are replaced, gone ones are said.",
-        "watch": "Keep a library in step with a folder: show what is new, changed, moved or gone, and bring it in.",
+        "sync": "Bring a library in step with a folder: what is new, changed, moved or gone is shown, then brought in.",
     },
     "library": {
         "documents": "List the documents of a library.",
@@ -44,7 +44,6 @@ _MODULES = {
     "ask": {
         "search": "Find the chunks nearest to a question; nothing is graded.",
         "ask": "Answer a question from a library, with every step shown and every citation by file and page.",
-        "grade": 'Score texts for questions: lines of {"question", "text"} from standard input, in order.',
     },
     "runs": {
         "explain": "Say why a page or a sentence is not in the answer of a run.",
@@ -56,7 +55,6 @@ _MODULES = {
     "admin": {
         "backup": "Write all that is stored into one file, while the app runs.",
         "restore": "Put back what a backup holds, all or one library, also in the place of what is there.",
-        "workspaces": "List all workspaces with their owner and last use, or those that nobody has used for long.",
         "people": "List who signed in to the app, invite somebody, change a role, remove somebody.",
     },
     "servers": {

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from email import message_from_bytes, policy
 from io import BytesIO
 from typing import Any
 
@@ -21,11 +22,13 @@ from docx.package import Package
 from docx.parts.document import DocumentPart
 from lxml import etree
 
-from crag.ingest.files import FileError, check_container, translate_errors
+from crag.ingest.drawings import read_drawing
+from crag.ingest.files import FileError, check_container, in_common_form, translate_errors
 from crag.ingest.html import read_html_blocks
 from crag.ingest.numbering import Numbering, W, value
 from crag.ingest.properties import office_properties
-from crag.ingest.sections import Block, ComposedPage, fill_pages, messages
+from crag.ingest.sections import Block, ComposedPage, fill_pages, messages, squeeze
+from crag.text.encodings import decode_text
 
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
@@ -44,6 +47,12 @@ _FRAMES = 20_000
 _HEADING = "CragHeading"
 _STYLES = f"p.{_HEADING} => h1:fresh"
 _BACK = re.compile(r'<a href="#(?:foot|end)note-ref-\d+">[^<]*</a>')
+_DRAWN = {
+    "{http://schemas.openxmlformats.org/drawingml/2006/chart}chart": _ID,
+    "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds": _ID.replace("}id", "}dm"),
+}
+"""What stands for a drawing in the text, and its attribute that names the part with what is drawn."""
+_ARCHIVED = ("message/rfc822", "multipart/related")
 _RELATED = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
@@ -53,6 +62,7 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
     for kind in _MACROS:
         PartFactory.part_type_for[kind] = DocumentPart
     with translate_errors():
+        data = in_common_form(data)
         package = Package.open(BytesIO(data))
         main = package.main_document_part
         if not isinstance(main, DocumentPart):
@@ -61,9 +71,12 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
         document = _Document(kinds)
         parts = {"document": document.with_letterheads(main)}
         parts |= {kind: kinds[kind] for kind in ("footnotes", "endnotes") if kind in kinds}
+        embedded = _embed(main)
         for root in parts.values():
             document.clean(root)
-        blocks = [*read_html_blocks(_to_html(parts)), Block(text="", unseen=document.unseen)]
+        written = read_html_blocks(_to_html(parts))
+        blocks = [each for block in written for each in embedded.get(block.text, [block])]
+        blocks.append(Block(text="", unseen=document.unseen))
         comments = sum(1 for _ in kinds["comments"].iter(f"{W}comment")) if "comments" in kinds else 0
         about = office_properties(data)
         notes |= {"deleted": document.deleted, "comments": comments}
@@ -73,6 +86,37 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
 def _inside(rels: Iterable[Any]) -> Iterator[Any]:
     wanted = ("styles", "numbering", "footnotes", "endnotes", "comments")
     return (rel for rel in rels if not rel.is_external and rel.reltype.endswith(wanted))
+
+
+def _embed(main: Any) -> Mapping[str, Sequence[Block]]:
+    """What other parts of the file hold of its text, by a mark that is put where it stands in the document."""
+    found: dict[str, Sequence[Block]] = {}
+    for element in list(main.element.body.iter(f"{W}altChunk", *_DRAWN)):
+        rel = main.rels.get(element.get(_DRAWN.get(element.tag, _ID)))
+        if rel is None or rel.is_external:
+            continue
+        mark = f"\ue0f0{len(found)}\ue0f1"
+        found[mark] = [*_read_embedded(rel.target_part)]
+        top = next(each for each in (element, *element.iterancestors()) if each.getparent() is main.element.body)
+        paragraph = top.makeelement(f"{W}p")
+        paragraph.append(_text_run(top.makeelement, mark))
+        top.addnext(paragraph)
+    return found
+
+
+def _read_embedded(part: Any) -> Iterator[Block]:
+    """A chart, SmartArt, or a piece of another document that this one takes in."""
+    kind = part.content_type
+    if kind.endswith("+xml") and "html" not in kind:
+        yield from read_drawing(_root(part))
+    elif "html" in kind:
+        yield from read_html_blocks(decode_text(part.blob))
+    elif kind in _ARCHIVED:
+        message = message_from_bytes(part.blob, policy=policy.default)
+        body = message.get_body(("html", "plain"))
+        yield from read_html_blocks(body.get_content() if body is not None else "")
+    elif kind == "text/plain":
+        yield from (Block(text=line) for line in map(squeeze, decode_text(part.blob).splitlines()) if line)
 
 
 def _root(part: Any) -> Any:
@@ -188,9 +232,13 @@ class _Document:
             if run is not None:
                 run.append(box)
         etree.strip_elements(root, *(f"{W}{name}" for name in ("drawing", "pict", "object", "sdtPr")), with_tail=False)
-        etree.strip_tags(root, f"{_MC}AlternateContent", f"{_MC}Choice", f"{_MC}Fallback", f"{W}hyperlink")
+        etree.strip_elements(root, f"{W}rt", f"{W}rubyPr", with_tail=False)
+        within = (f"{W}{name}" for name in ("hyperlink", "ruby", "rubyBase"))
+        etree.strip_tags(root, *(f"{_MC}{name}" for name in ("AlternateContent", "Choice", "Fallback")), *within)
+        etree.strip_tags(root, f"{_M}oMathPara")
         for formula in list(root.iter(f"{_M}oMath")):
-            formula.addprevious(_text_run(formula.makeelement, _linear(formula)))
+            following = " " if getattr(formula.getnext(), "tag", "") == formula.tag else ""
+            formula.addprevious(_text_run(formula.makeelement, _linear(formula) + following))
             _remove(formula)
         for paragraph in root.iter(f"{W}p"):
             self._prepare(paragraph)
@@ -254,7 +302,43 @@ def _text_run(make: Any, text: str) -> Any:
     return run
 
 
-def _linear(formula: Any) -> str:
-    """A formula on one line: what is raised behind "^", what is below a line behind "/"."""
-    signs = {f"{_M}sup": "^", f"{_M}den": "/"}
-    return "".join(each.text or "" if each.tag == f"{_M}t" else signs.get(each.tag, "") for each in formula.iter())
+def _linear(element: Any) -> str:
+    """A formula on one line: "^" before what is raised, "_" before what is lowered, "/" before what divides."""
+    name, within = etree.QName(element).localname, element.iterchildren(f"{_M}*")
+    if name == "t":
+        return (element.text or "").replace("\u2061", "")
+    if name.endswith("Pr"):
+        return ""
+    parts = {etree.QName(each).localname: _linear(each) for each in within}
+    match name:
+        case "f":
+            return f"{_held(parts.get('num', ''))}/{_held(parts.get('den', ''))}"
+        case "sSup" | "sSub" | "sSubSup" | "nary":
+            base = "" if name == "nary" else _held(parts.get("e", ""))
+            sign = _sign(element, "chr", "∫") if name == "nary" else ""
+            lowered, raised = (
+                f"{mark}{_held(parts[key])}" if parts.get(key) else "" for key, mark in (("sub", "_"), ("sup", "^"))
+            )
+            return f"{base}{sign}{lowered}{raised}{parts.get('e', '') if name == 'nary' else ''}"
+        case "func":
+            return f"{parts.get('fName', '')} {_held(parts.get('e', ''))}"
+        case "rad":
+            return f"{parts.get('deg', '')}√{_held(parts.get('e', ''))}"
+        case "d":
+            held = _sign(element, "sepChr", "|").join(map(_linear, element.iterchildren(f"{_M}e")))
+            return f"{_sign(element, 'begChr', '(')}{held}{_sign(element, 'endChr', ')')}"
+        case "m" | "eqArr":
+            return "; ".join(map(_linear, element.iterchildren(f"{_M}mr", f"{_M}e")))
+        case _:
+            between = ", " if name == "mr" else ""
+            return between.join(map(_linear, element.iterchildren()))
+
+
+def _held(text: str) -> str:
+    """A part of a formula in brackets, unless it is one number, name or sign."""
+    return text if len(text) < 2 or text.isalnum() or text[0] + text[-1] == "()" else f"({text})"
+
+
+def _sign(element: Any, name: str, usual: str) -> str:
+    found = element.find(f"./*/{_M}{name}")
+    return usual if found is None else found.get(f"{_M}val") or ""

@@ -9,7 +9,7 @@ import stat
 import unicodedata
 import zipfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
@@ -185,11 +185,20 @@ def _packed(data: bytes) -> Media | None:
     if data[30:38] == b"mimetype" and (said := data[38 : 38 + size].strip()) in _PACKED:
         return _PACKED[said]
     listed = _directory(data)
+    if b"mimetype" in listed and (said := _said_type(data)) in _PACKED:
+        return _PACKED[said]
     if b"META-INF/container.xml" in listed:
         return "epub"
     if b"[Content_Types].xml" not in listed:
         return None
     return next((media for part, media in _PARTS.items() if part in listed), None)
+
+
+def _said_type(data: bytes) -> bytes:
+    """What a container says that it is in a part that does not stand first."""
+    with suppress(Exception), zipfile.ZipFile(BytesIO(data)) as file, file.open("mimetype") as part:
+        return part.read(_LOOKED_AT).strip()
+    return b""
 
 
 def _is_email(head: bytes, hint: Media | None) -> bool:
@@ -375,6 +384,29 @@ def check_container(data: bytes, job: Mapping[str, Any], streamed: str = "") -> 
         raise FileError("unpacked", f"{size // 1024 // 1024:,} MB")
     names = {part.filename for part in parts}
     return names, {"macros": 1} if any(name.endswith("vbaProject.bin") for name in names) else {}
+
+
+_STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w{1,40})/(\w{1,40})")
+_RENAMED = {b"extendedProperties": b"extended-properties", b"customProperties": b"custom-properties"}
+
+
+def in_common_form(data: bytes) -> bytes:
+    """An Office file whose names are those that all libraries know, also if it was saved as "Strict Open XML".
+
+    Raises what a damaged container does.
+    """
+    with zipfile.ZipFile(BytesIO(data)) as file:
+        if "_rels/.rels" not in file.namelist() or not _STRICT.search(file.read("_rels/.rels")):
+            return data
+        held = BytesIO()
+        with zipfile.ZipFile(held, "w") as renamed:
+            for part in file.infolist():
+                renamed.writestr(part.filename, _STRICT.sub(_rename, file.read(part)))
+    return held.getvalue()
+
+
+def _rename(found: re.Match[bytes]) -> bytes:
+    return b"http://schemas.openxmlformats.org/%b/2006/%b" % (found[1], _RENAMED.get(found[2], found[2]))
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from crag.ingest.grid import MOST_COLUMNS, GridCell, cells_of_rows, place_cells
 from crag.ingest.properties import day
 from crag.ingest.raised import write_lowered, write_raised
 from crag.ingest.sections import Block, ComposedPage, fill_pages, messages, squeeze, write_table
+from crag.text.addresses import stated_address
 from crag.text.encodings import decode_text
 
 log = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ _CONTROLS = dict.fromkeys((*range(9), 11, *range(14, 32), 127))
 """Characters that HTML does not allow; trafilatura fails on a page that holds one."""
 _SILENT = frozenset(
     "head script style noscript template svg math iframe object embed applet canvas audio video select textarea "
-    "button input nav dialog".split()
+    "button input nav dialog rt rp".split()
 )
 _ASIDE = frozenset({"navigation", "search", "menu", "menubar"})
 _FRAMES = frozenset({"presentation", "none"})
@@ -81,6 +82,7 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
         stated = find_meta(root)
         about = {name: squeeze(stated.get(name) or "") for name in ("author", "keywords")}
         about["created"] = date if about["author"] else ""
+        about["address"] = find_address(root)
         if not deep and len(source) <= _MOST_CHARACTERS:
             blocks = _keep_main(blocks, find_main_text(root))
     if deep and not any(block.text for block in blocks):
@@ -118,6 +120,12 @@ def find_date(root: Any) -> str:
     stated = find_meta(root)
     values = [*map(stated.get, _DATES), *(each.get("datetime") for each in root.iter("time"))]
     return next(filter(None, map(day, filter(None, values))), "")
+
+
+def find_address(root: Any) -> str:
+    """The address on the web that the page names as its own; empty for none."""
+    links = (link.get("href") for link in root.iter("link") if "canonical" in (link.get("rel") or "").lower().split())
+    return next(filter(None, map(stated_address, (*links, find_meta(root).get("og:url")))), "")
 
 
 def find_meta(root: Any) -> dict[str, str]:
@@ -390,7 +398,8 @@ def _is_data(element: Any) -> bool:
 def _keep_main(blocks: Sequence[Block], main: str) -> list[Block]:
     """The blocks from the first to the last of the main text, with headings above it.
 
-    Tables and short lines of it on both sides belong to it. All blocks if these hold too little of the main text.
+    Tables with their headings, and short lines of it, on both sides belong to it. All blocks if these hold too little
+    of it.
     """
     text = _letters(main)
     letters = [_letters(block.text[block.mark :]) for block in blocks]
@@ -398,10 +407,15 @@ def _keep_main(blocks: Sequence[Block], main: str) -> list[Block]:
     if not found or len(text) < max(_LEAST_MAIN, _MAIN_SHARE * sum(map(len, letters))):
         return list(blocks)
     first, last = found[0], found[-1]
-    while first and (blocks[first - 1].table is not None or letters[first - 1] in text):
+
+    def belongs(at: int) -> bool:
+        heads = blocks[at].heading and any(block.table is not None for block in blocks[at + 1 : at + 2])
+        return heads or blocks[at].table is not None or letters[at] in text
+
+    while first and belongs(first - 1):
         first -= 1
     first = next((at for at in range(max(0, first - _HEADED), first) if blocks[at].heading), first)
-    while last + 1 < len(blocks) and (blocks[last + 1].table is not None or letters[last + 1] in text):
+    while last + 1 < len(blocks) and belongs(last + 1):
         last += 1
     if sum(map(len, letters[first : last + 1])) < _MAIN_FOUND * len(text):
         return list(blocks)

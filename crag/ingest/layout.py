@@ -39,6 +39,8 @@ _SLIVER = 0.5  # of the narrower one's width: two segments that share less may s
 _FIGURES = 0.5  # of what stands right of a table's labels
 _LABEL_WORDS = 5  # of the middle one of a table's labels
 _FILLED = 0.5  # of its column's width that the middle line fills at least
+_ON_LEVEL, _LEVEL = 0.2, 0.6  # of a line's height, between two that stand level; the share of those in a table
+_ALIKE = 0.7  # of the wider one's width: two columns whose lines leave one of them half empty
 _MOST_SEGMENTS = 400  # on more there are no columns of prose: the quadratic search is skipped
 _MOST_IN_ROWS = 1500
 _MOST_SPLITS = 3
@@ -236,21 +238,39 @@ def _gutter(segments: list[Segment], prose: Prose) -> float | None:
         if votes + starts[place - 1] < _COLUMN_LINES:
             continue
         x = place * _BIN - _GUTTER
-        before, behind = rights <= x + _BIN, lefts >= x - _BIN
-        crossing = int(np.count_nonzero((lefts < x - _BIN) & (rights > x + _BIN)))
+        before = rights <= x + _BIN
+        start = min(
+            x - _BIN, float(rights[before].max(initial=-np.inf)) + _TOUCHES
+        )  # numbers may hang left of the lines
+        behind = lefts >= start
+        crossing = int(np.count_nonzero((lefts < start) & (rights > x + _BIN)))
         sides = int(np.count_nonzero(before)), int(np.count_nonzero(behind))
         if min(sides) < _COLUMN_LINES or crossing > _CROSSING * sum(sides):
             continue
         left, right = list(compress(lines, before)), list(compress(lines, behind))
-        if not _side_by_side(left, right) or _labels_beside(segments, prose, x):
+        if not _side_by_side(left, right):
             continue
-        # Lines of a column fill it: short labels beside a text are a table's first column.
-        if median([box.width for box in left]) < _FILLED * (x - min(box.left for box in left)):
+        # Lines of a column fill it, or both are as wide and have levels of their own: else it is a table's first.
+        filled = median([box.width for box in left]) >= _FILLED * (x - around(left).left)
+        beyond = [segment for segment in segments if segment.box.left >= start]
+        narrow, wide = sorted((around(left).width, around(right).width))
+        if not filled and not (narrow >= _ALIKE * wide and _share_level(left, [each.box for each in beyond]) <= _LEVEL):
+            continue
+        if _are_figures(beyond) and (not filled or _are_short(segments, prose, x)):
             continue
         score = min(len(left), len(right)) - crossing
         if best is None or score > best[0]:
             best = (score, min(box.left for box in right))
     return best[1] if best else None
+
+
+def _share_level(left: Sequence[Box], right: Sequence[Box]) -> float:
+    """The share of the lines on the left that stand level with one on the right."""
+    levels = np.sort([box.y for box in right])
+    ys, heights = np.array([box.y for box in left]), np.array([box.height for box in left])
+    after = levels[np.minimum(np.searchsorted(levels, ys), len(levels) - 1)]
+    before = levels[np.maximum(np.searchsorted(levels, ys) - 1, 0)]
+    return float(np.mean(np.minimum(abs(after - ys), abs(before - ys)) < _ON_LEVEL * heights))
 
 
 def _band(segments: Sequence[Segment], prose: Prose) -> float | None:
@@ -281,12 +301,17 @@ def _are_full(segments: Sequence[Segment], prose: Prose, gutter: float) -> bool:
     return all(median([box.width for box in side]) >= least for side in (left, right))
 
 
-def _labels_beside(segments: Sequence[Segment], prose: Prose, x: float) -> bool:
-    """Whether short labels stand left of x and mostly figures right of it: a table, however many titles it has."""
+def _are_figures(beyond: Sequence[Segment]) -> bool:
+    """Whether mostly figures stand right of a gutter: a table, however many titles it has."""
+    texts = [segment.text for segment in beyond]
+    figures = sum(any(map(str.isdigit, text)) and not any(map(str.isalpha, text)) for text in texts)
+    return figures > _FIGURES * len(texts)
+
+
+def _are_short(segments: Sequence[Segment], prose: Prose, x: float) -> bool:
+    """Whether the lines left of x are as short as a table's labels."""
     labels = [len(segment.words) for segment in segments if segment.box.right <= x + _BIN and id(segment) in prose]
-    beyond = [segment.text for segment in segments if segment.box.left >= x - _BIN]
-    figures = sum(any(map(str.isdigit, text)) and not any(map(str.isalpha, text)) for text in beyond)
-    return figures > _FIGURES * len(beyond) and bool(labels) and median(labels) <= _LABEL_WORDS
+    return bool(labels) and median(labels) <= _LABEL_WORDS
 
 
 def _side_by_side(left: Sequence[Box], right: Sequence[Box]) -> bool:

@@ -6,6 +6,7 @@ fetched, and no archive is unpacked.
 
 from __future__ import annotations
 
+import codecs
 import mimetypes
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -304,6 +305,15 @@ def _find_earlier(lines: Sequence[str], inside: bool) -> int | None:
 
 
 # Outlook's own files
+
+_CODEPAGE = re.compile(r"windows[-_](\d{3,5})")
+
+
+@codecs.register
+def _find_codec(name: str) -> codecs.CodecInfo | None:
+    """A code page by the name that Windows has for it, which Python knows of some only. Raises LookupError."""
+    found = _CODEPAGE.fullmatch(name)
+    return codecs.lookup(f"cp{found[1]}") if found else None
 
 
 def _from_outlook(data: bytes, found: _Mail) -> EmailMessage:

@@ -17,6 +17,7 @@ from crag.ingest.sheets import sheet_pages
 
 _MOST_REPEATED, _MOST_ROWS = 60, 50_000
 _META = {**NAMES, "initial-creator": "author", "date": "modified", "creator": "editor"}
+_PAPER = ("", "none", "transparent", "#ffffff")
 _ENCRYPTED = b"encryption-data"
 _TAGS = {
     "h": "h2",
@@ -26,11 +27,14 @@ _TAGS = {
     "list": "div",
     "list-item": "div",
     "note-body": "div",
+    "note-citation": "sup",
+    **dict.fromkeys(("custom-shape", "frame", "text-box", "rect", "ellipse", "circle", "polygon"), "div"),
 }
 """An element of a web page for an element by its name without the namespace; what is not here passes its words on."""
 _SKIPPED = frozenset(
-    "tracked-changes annotation forms note-citation covered-table-cell table-of-content script event-listeners notes "
-    "settings desc title".split()
+    "tracked-changes annotation forms covered-table-cell table-of-content script event-listeners notes "
+    "settings desc title table-of-content-source illustration-index-source table-index-source object-index-source "
+    "user-index-source alphabetical-index-source bibliography-source".split()
 )
 _SPACES = {"s": " ", "tab": " ", "line-break": "<br>"}
 
@@ -66,12 +70,30 @@ class _File:
                 self.looks[name] = "display:none"
             elif colour := _get(each, "color"):
                 self.looks[name] = f"color:{colour}"
+            elif _ground(each) not in _PAPER:
+                self.looks.setdefault(name, f"background:{_ground(each)}")
             if _get(each, "display") == "false" or _get(each, "visibility") == "hidden":
                 self.hidden.add(name)
 
     def page(self, element: Any) -> str:
         """An element as a web page."""
         return "".join(_write(element, self.looks))
+
+
+def _ground(look: Any) -> str:
+    """The colour behind what a style is of; empty for none."""
+    filled = _get(look, "fill") in ("", "solid")
+    return _get(look, "background-color") or (_get(look, "fill-color") if filled else _get(look, "fill"))
+
+
+def _move_notes(body: Any) -> None:
+    """Put footnotes and endnotes behind the text, each with its mark, which stays where the note was."""
+    for note in list(body.iter("{*}note")):
+        mark, held = note.findtext("{*}note-citation") or "", note.find("{*}note-body")
+        first = next(held.iter("{*}p"), None) if held is not None else None
+        if first is not None:
+            first.text = f"{mark}. {first.text or ''}"
+            body.append(held)
 
 
 def _parts(names: Any) -> list[str]:
@@ -123,6 +145,7 @@ def read_text(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Com
     """The text in parts of a few thousand characters. Raises FileError."""
     with translate_errors():
         file = _File(data, job)
+        _move_notes(file.body)
         pages = list(fill_pages(read_html_blocks(file.page(file.body))))
     yield from messages(pages, job, file.about.pop("title", ""), file.notes, properties=file.about)
 

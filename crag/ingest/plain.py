@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from crag.ingest.html import read_html_blocks
+from crag.ingest.properties import day
 from crag.ingest.sections import Block, ComposedPage, fill_pages, messages
 from crag.ingest.wrapped import unwrap
 from crag.text.encodings import guess_text
@@ -30,7 +31,11 @@ def read_markdown(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] |
     front, markup, comments = render_markdown(text)
     pages = list(fill_pages(read_html_blocks(markup)))
     opening = pages[0].headings[0][1] if pages and pages[0].headings else ""
-    yield from messages(pages, job, front.get("title") or opening, {"remarks": comments, "encoding": doubt})
+    notes = {"remarks": comments, "encoding": doubt}
+    address = front.get("url") or front.get("canonical") or front.get("source_url") or ""
+    yield from messages(
+        pages, job, front.get("title") or opening, notes, day(front.get("date", "")), {"address": address}
+    )
 
 
 def _decode(data: bytes) -> tuple[str, str]:

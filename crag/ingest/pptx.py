@@ -6,24 +6,31 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 
+from lxml import etree
 from pptx.package import Package
+from pptx.shapes.graphfrm import GraphicFrame
 from pptx.shapes.group import GroupShape
 
-from crag.ingest.files import check_container, translate_errors
-from crag.ingest.grid import GridCell, cells_of_rows
-from crag.ingest.properties import office_properties
+from crag.ingest.drawings import POINTS, read_drawing
+from crag.ingest.files import check_container, in_common_form, translate_errors
+from crag.ingest.grid import GridCell
+from crag.ingest.properties import office_properties, parse
 from crag.ingest.sections import Block, ComposedPage, messages, write_table
 
-_MOST_CATEGORIES = 500
 _HIDDEN = ("1", "true")
-_MARKS = ("", "• ", "◦ ", "– ")
-"""What a point under another one begins with, by how deep it stands."""
+_DRAWN = ".//c:chart/@r:id | .//dgm:relIds/@r:dm"
+_SPACES = {
+    "c": "http://schemas.openxmlformats.org/drawingml/2006/chart",
+    "dgm": "http://schemas.openxmlformats.org/drawingml/2006/diagram",
+    "r": "http://schemas.openxmlformats.org/officeDocument/2006/relationships",
+}
 
 
 def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
     """A page a slide that is shown, and one for its notes. Raises FileError."""
     names, notes = check_container(data, job)
     with translate_errors():
+        data = in_common_form(data)
         package = Package.open(BytesIO(data))
         presentation = package.main_document_part.presentation
         size = (presentation.slide_width or 0, presentation.slide_height or 0)
@@ -72,11 +79,12 @@ def _shape(shape: Any, size: tuple[int, int], page: ComposedPage) -> Iterator[Bl
         yield from _shapes(shape.shapes, (0, 0), page, None)
     elif getattr(shape, "has_table", False):
         yield from write_table(_cells(shape.table))
-    elif getattr(shape, "has_chart", False):
-        yield from _chart(shape.chart)
+    elif isinstance(shape, GraphicFrame):
+        for name in etree.ElementBase.xpath(shape._element, _DRAWN, namespaces=_SPACES):
+            yield from read_drawing(parse(shape.part.related_part(name).blob))
     elif shape.has_text_frame:
         points = ((each, _clean(each.text)) for each in shape.text_frame.paragraphs)
-        lines = [f"{_MARKS[min(each.level, len(_MARKS) - 1)]}{text}" if text else "" for each, text in points]
+        lines = [f"{POINTS[min(each.level, len(POINTS) - 1)]}{text}" if text else "" for each, text in points]
         yield Block(text="\n".join(lines).strip())
 
 
@@ -92,23 +100,6 @@ def _cells(table: Any) -> Iterator[GridCell]:
                     columns=cell.span_width if cell.is_merge_origin else 1,
                     header=True if table.first_row and not row else None,
                 )
-
-
-def _chart(chart: Any) -> Iterator[Block]:
-    """A chart's figures as a table: a row a category, a column a series."""
-    if chart.has_title and chart.chart_title.has_text_frame:
-        yield Block(text=_clean(chart.chart_title.text_frame.text))
-    for plot in chart.plots:
-        names = [str(each) for each in plot.categories][:_MOST_CATEGORIES]
-        series = [(each.name, list(each.values)) for each in plot.series]
-        rows = [
-            [
-                name,
-                *(f"{values[at]:.10g}" if at < len(values) and values[at] is not None else "" for _, values in series),
-            ]
-            for at, name in enumerate(names)
-        ]
-        yield from write_table(cells_of_rows([["", *(name for name, _ in series)], *rows], headed=True))
 
 
 def _hidden(shape: Any) -> bool:

@@ -29,6 +29,8 @@ _HIDDEN_PART = re.compile(
     r"\\(?:v1?|deleted1?)(?![a-z\d])((?:[^{}\\]|\\(?!(?:v|deleted)\d?(?![a-z\d])))*)\\(?:v|deleted)0(?!\d)"
 )
 _HIDDEN = re.compile(r"\\(?:v1?|deleted1?)(?![a-z\d])")
+_LATE = re.compile(r"(?<![{\s\\])\\\*(?=\\)")
+"""The sign of a group that may be left out, where no group begins: it means the next word alone."""
 _OBJECT = re.compile(r"\\object(?![a-z])")
 _INFO = re.compile(r"\{\\(title|author|subject|keywords)(?![a-z])\s*((?:[^{}\\]|\\[\s\S]){0,500}+)\}")
 _TIME = re.compile(r"\{\\(creatim|revtim)\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
@@ -39,7 +41,7 @@ _CODEPAGE = re.compile(r"\\ansicpg(\d{3,5})")
 def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
     """The document in parts of a few thousand characters. Raises FileError."""
     with translate_errors():
-        source = data.decode("latin-1")
+        source = _LATE.sub("", data.decode("latin-1"))
         about, objects = _properties(source), len(_OBJECT.findall(source))
         for pattern, mark in _MARKED:
             source = pattern.sub(lambda _, mark=mark: f"{{\\uc1\\u{ord(mark)}?}}", source)  # type: ignore[misc]

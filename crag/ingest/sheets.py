@@ -15,14 +15,16 @@ from itertools import chain, islice
 from typing import Any
 
 from openpyxl import load_workbook
+from openpyxl.packaging.relationship import get_dependents, get_rels_path
 from openpyxl.styles.numbers import BUILTIN_FORMATS, BUILTIN_FORMATS_MAX_SIZE
 from openpyxl.utils import range_boundaries
 from openpyxl.worksheet._reader import FORMULA_TAG, VALUE_TAG, WorkSheetParser
 
 from crag.core.tables import SEPARATOR
-from crag.ingest.files import check_container, translate_errors
+from crag.ingest.drawings import read_boxes, read_drawing
+from crag.ingest.files import check_container, in_common_form, translate_errors
 from crag.ingest.grid import MOST_COLUMNS, GridCell, GridRow, GridTable, is_header_of, read_grid
-from crag.ingest.properties import office_properties
+from crag.ingest.properties import office_properties, parse
 from crag.ingest.sections import Block, ComposedPage, TableText, messages
 from crag.ingest.units import unit_in
 from crag.text.encodings import guess_text
@@ -184,7 +186,8 @@ def read_xlsx(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Com
     warnings.simplefilter("ignore")
     limits = _Limits(job)
     with translate_errors():
-        workbook = load_workbook(BytesIO(data), read_only=True, data_only=True)
+        data = in_common_form(data)
+        workbook = load_workbook(BytesIO(data), read_only=True, data_only=True, keep_links=False)
         shown = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
         notes["hidden sheets"] = len(workbook.worksheets) - len(shown)
         notes["comments"] = sum(name.startswith(("xl/comments", "xl/threadedComments")) for name in names)
@@ -194,12 +197,31 @@ def read_xlsx(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Com
                 break
             rows = _Rows(workbook, sheet, limits)
             pages += sheet_pages(rows.read(), f"sheet {sheet.title}", len(pages) + 1)
+            drawn = ComposedPage(len(pages) + 1, 0.0, 0.0, place=f"boxes of sheet {sheet.title}")
+            for block in _drawn(workbook._archive, sheet._worksheet_path):
+                drawn.write(block)
+            pages += [drawn] if drawn.text else []
             notes["hidden rows"] = notes.get("hidden rows", 0) + rows.hidden
             notes["hidden columns"] = notes.get("hidden columns", 0) + len(rows.hidden_columns)
             if rows.unread:
                 notes.setdefault("formulas", []).append([sheet.title, rows.unread])
         about = office_properties(data)
     yield from _messages(pages, job, about, notes, limits)
+
+
+def _drawn(archive: Any, sheet: str) -> Iterator[Block]:
+    """What stands in boxes and SmartArt over a sheet. Its charts show what the cells say."""
+    for drawing in _related(archive, sheet, "drawing"):
+        yield from read_boxes(parse(archive.read(drawing)))
+        for points in _related(archive, drawing, "diagramData"):
+            yield from read_drawing(parse(archive.read(points)))
+
+
+def _related(archive: Any, part: str, kind: str) -> list[str]:
+    """The parts of a kind that one part of a workbook refers to."""
+    listed, names = get_rels_path(part), set(archive.namelist())
+    found = get_dependents(archive, listed) if listed in names else ()
+    return [each.target for each in found if each.Type.endswith(f"/{kind}") and each.target in names]
 
 
 class _Rows:

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from typing import Any
 
 import pypdfium2.raw as pdfium
@@ -27,6 +27,7 @@ _BULLETS = {code: "•" for code in (0xF0B7, 0xF0A7, 0xF0D8, 0xF0FC, 0xF076, 0xF
 _HYPHENS = {0x02: "\u00ad", 0xFFFE: "\u00ad"}
 _TABLE = {**_LIGATURES, **_BULLETS, **_HYPHENS}
 _PIECE = re.compile(r"[^\s\x00\x02\ufffe]+[\x02\ufffe]?")
+_TURNED = frozenset(f"{alef}\u0644" for alef in "\u0622\u0623\u0625\u0627")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _INNER_MARK = re.compile(r"(?<=.)\d(?=\D++$)")
 """A digit that may be raised or lowered within a word, as in "m2)." or "H2O"."""
@@ -208,10 +209,10 @@ def _write_shifted(word: Word, characters: str, textpage: Any, space: Space) -> 
     if len(placed) < len(places):
         return [word]
     at_base = max(range(len(placed)), key=lambda at: (round(placed[at].height, 1), placed[at].bottom))
-    base, line = placed[at_base], _baseline(textpage, places[at_base])
+    base = placed[at_base]
 
     def is_raised(at: int) -> bool:
-        return _is_raised(placed[at], base) and _baseline(textpage, places[at]) - line > _LIFT * base.height
+        return _is_raised(placed[at], base) and _lift(textpage, places[at], places[at_base]) > _LIFT * base.height
 
     runs = [(raised, list(each)) for raised, each in groupby(range(len(placed)), is_raised)]
     if len(runs) < 2:
@@ -236,7 +237,7 @@ def _read_marks(words: list[Word], textpage: Any) -> None:
     before, word = words[-2:]
     if before.turn or not (_is_raised(word.box, before.box) or _is_raised(before.box, word.box)):
         return
-    lift = _baseline(textpage, word.first) - _baseline(textpage, before.first)
+    lift = _lift(textpage, word.first, before.first)
     gap = word.box.left - before.box.right
     if len(word.text) <= _MARK_CHARS and lift > _LIFT * before.box.height:
         text = write_raised(before.text, word.text) if -_PLACE < gap < _MARK_GAP * before.box.height else ""
@@ -250,11 +251,22 @@ def _read_marks(words: list[Word], textpage: Any) -> None:
             words[-2] = replace(before, text=write_raised("", before.text), box=box)
 
 
-def _baseline(textpage: Any, index: int) -> float:
-    """How high a character's line stands on the page, in points: on one line, letters of two fonts have two boxes."""
+def _lift(textpage: Any, index: int, base: int) -> float:
+    """How far a character stands above the line of another one, in points; lines may rise or fall a little.
+
+    Boxes don't say so: on one line, letters of two fonts have two heights.
+    """
+    angle = objects.char_angle(objects.address(textpage), base)
+    right, up = (
+        after - before for after, before in zip(_origin(textpage, index), _origin(textpage, base), strict=True)
+    )
+    return float(up * math.cos(angle) + right * math.sin(angle))
+
+
+def _origin(textpage: Any, index: int) -> tuple[float, float]:
     x, y = ctypes.c_double(), ctypes.c_double()
     pdfium.FPDFText_GetCharOrigin(textpage, index, ctypes.byref(x), ctypes.byref(y))
-    return y.value
+    return x.value, y.value
 
 
 def _is_raised(box: Box, base: Box) -> bool:
@@ -295,6 +307,10 @@ def order_letters(letters: Sequence[tuple[str, float]]) -> str:
 
     Some files hold them as they are seen, from left to right. Letters of one place, as of a ligature, keep their order.
     """
+    shapes = [list(shape) for _, shape in groupby(letters, lambda letter: letter[1])]
+    # PDFium turns round the two letters that one shape stands for, lam and alef.
+    turned = (shape[::-1] if "".join(letter for letter, _ in shape) in _TURNED else shape for shape in shapes)
+    letters = [*chain.from_iterable(turned)]
     steps = [after - left for (_, left), (_, after) in pairwise(letters)]
     if sum(step > 0 for step in steps) > sum(step < 0 for step in steps):
         letters = sorted(letters, key=lambda letter: -letter[1])

@@ -36,6 +36,12 @@ def break_page_addresses(text: str) -> str:
 _UNSAFE = re.compile(r"[\x00-\x20\x7f-\xa0<>\"'`\\^{|}\ud800-\udfff]")
 
 
+def stated_address(value: object) -> str:
+    """The address that a page states, if it is usable as it is; else nothing."""
+    found = usable_address(value)
+    return found if isinstance(value, str) and found == value.strip() else ""
+
+
 def usable_address(value: object) -> str:
     """The address, if it is one that a browser may be sent to, with every unsafe character escaped; else nothing."""
     url = value.strip()[:2001] if isinstance(value, str) else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -14,7 +15,6 @@ from ddgs.engines.duckduckgo import Duckduckgo
 from ddgs.results import TextResult
 
 from crag.core.errors import CragError, UnreachableError, WebSearchError
-from crag.web.webpage import plain_markup
 
 ADDRESS = "https://html.duckduckgo.com"
 CONNECTION = "Check this machine's connection to the internet, or choose another web provider in Settings."
@@ -24,6 +24,8 @@ REFUSALS = frozenset({202, 403, 418, 429})
 PUZZLE = ("anomaly-modal", "challenge-form")
 MAX_BYTES = 1_000_000
 """Of a page of results, unpacked: ten times what one has."""
+_UNREAD = re.compile(r"<(?:\?[^<>]*+|[^<>]{4000,}+)>?")
+"""Declarations, and tags of a length that DuckDuckGo writes none of."""
 NONE_FOUND = ("no-results", "result--no-result")
 """Classes on the page by which DuckDuckGo says that it found nothing."""
 
@@ -55,8 +57,8 @@ class _Engine(Duckduckgo):
         return _Result
 
     def read(self, page: str) -> list[TextResult]:
-        # Anyone who answers at its address may send what ddgs' parser takes long for.
-        return list(self.post_extract_results(self.extract_results(plain_markup(page))))
+        # Anyone may answer at its address, and lxml compares each attribute of a tag with all others.
+        return list(self.post_extract_results(self.extract_results(_UNREAD.sub("", page))))
 
 
 async def reply(query: str, *, address: str, seconds: float) -> Reply:

@@ -28,7 +28,6 @@ from crag.text.guard import detect_injection
 from crag.text.numerals import numbers_in
 from crag.text.sentences import sentences
 from crag.text.words import MOST, few_marks, keywords
-from crag.web.webpage import plain_markup
 from tests.support.sizes import sized
 from tests.support.work import takes_longer
 
@@ -80,7 +79,6 @@ READERS: dict[str, Callable[[str], object]] = {
     "keywords": keywords,
     "follows on": follows_on,
     "stems": stems,
-    "markup": plain_markup,
     "unwrapped": unwrap,
     "escaped": escape_markdown,
 }

@@ -1,12 +1,10 @@
-"""`watch`: a preview, a library in step with a folder, and nothing deleted or changed without a word."""
+"""`sync`: a preview, a library in step with a folder, and nothing deleted or changed without a word."""
 
-import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.support.shell import Ran, crag, line_of, started
+from tests.support.shell import Ran, crag
 
 pytestmark = pytest.mark.usefixtures("read_here")
 
@@ -20,8 +18,8 @@ def place(tmp_path: Path) -> Path:
     return papers
 
 
-def watch(place: Path, *more: object) -> Ran:
-    return crag("watch", place, "--once", "--library", place.parent / "library", *more)
+def sync(place: Path, *more: object) -> Ran:
+    return crag("sync", place, "--library", place.parent / "library", *more)
 
 
 def ended(ran: Ran) -> list[tuple[str, str]]:
@@ -29,7 +27,7 @@ def ended(ran: Ran) -> list[tuple[str, str]]:
 
 
 def test_without_a_word_it_only_shows_what_it_would_do(place: Path) -> None:
-    ran = watch(place)
+    ran = sync(place)
     assert (ran.code, [line.split()[:2] for line in ran.out.splitlines()]) == (
         0,
         [["new", "bridge.txt"], ["new", "ferry.txt"]],
@@ -40,37 +38,22 @@ def test_without_a_word_it_only_shows_what_it_would_do(place: Path) -> None:
 
 def test_the_library_follows_the_folder_and_deletes_only_where_that_is_said(place: Path) -> None:
     library = place.parent / "library"
-    first = watch(place, "--yes", "--json")
+    first = sync(place, "--yes", "--json")
     assert (first.code, ended(first)[2:]) == (0, [("added", "bridge.txt"), ("added", "ferry.txt")])
-    assert "in step" in watch(place, "--yes").err
+    assert "in step" in sync(place, "--yes").err
     (place / "ferry.txt").write_text("The ferry carries ninety people now.")
     (place / "bridge.txt").rename(place / "iron bridge.txt")
-    second = watch(place, "--yes", "--json")
+    second = sync(place, "--yes", "--json")
     assert ended(second)[2:] == [("replaced", "ferry.txt"), ("moved", "iron bridge.txt")]
     assert second.records[2]["replaces"]
     (place / "iron bridge.txt").unlink()
-    kept = watch(place, "--yes")
+    kept = sync(place, "--yes")
     assert kept.code == 0 and kept.out.startswith("gone") and "--delete removes" in kept.err
     assert len(crag("documents", "--library", library, "--json").records) == 2
-    assert ended(watch(place, "--delete", "--json")) == [("gone", "iron bridge.txt"), ("removed", "iron bridge.txt")]
+    assert ended(sync(place, "--delete", "--json")) == [("gone", "iron bridge.txt"), ("removed", "iron bridge.txt")]
     assert [each["name"] for each in crag("documents", "--library", library, "--json").records] == ["ferry.txt"]
 
 
-def test_a_folder_that_is_not_there_and_nobody_to_ask_are_said(place: Path, tmp_path: Path) -> None:
-    missing = watch(tmp_path / "none")
+def test_a_folder_that_is_not_there_is_said(place: Path, tmp_path: Path) -> None:
+    missing = sync(tmp_path / "none")
     assert missing.code == 1 and "Nothing counts as gone" in missing.err
-    assert crag("watch", place, "--library", tmp_path / "library").code == 2
-
-
-@pytest.mark.slow
-def test_it_looks_again_until_it_is_interrupted(place: Path, tmp_path: Path) -> None:
-    command = ["watch", place, "--yes", "--every", "0.2", "--library", tmp_path / "library"]
-    with started("-m", "crag", *command, stderr=subprocess.PIPE) as process:
-        lines = [line_of(process) for _ in range(4)]
-        (place / "tower.txt").write_text("The tower of Marrow has ninety steps.")
-        lines += [line_of(process) for _ in range(2)]
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
-        assert process.stderr is not None
-        assert "3 added" in process.stderr.read()
-    assert [line.split()[0] for line in lines] == ["new", "new", "added", "added", "new", "added"]
