@@ -151,3 +151,35 @@ def test_what_is_not_read_is_named_with_the_list_of_what_is(data: bytes, said: s
 )
 def test_a_file_is_what_its_bytes_say(data: bytes, media: str) -> None:
     assert media_of(data, "report.pdf") == media
+
+
+STYLED = (
+    '<office:automatic-styles xmlns:style="style" xmlns:fo="fo" xmlns:draw="draw"><style:style style:name="white">'
+    '<style:text-properties fo:color="#ffffff"/></style:style><style:style style:name="blue"><style:graphic-properties '
+    'draw:fill="solid" draw:fill-color="#156082"/></style:style></office:automatic-styles><office:body>'
+)
+SHAPE = '<draw:custom-shape xmlns:draw="draw" draw:style-name="{}"><text:p text:style-name="white">{}</text:p>'
+
+
+def test_white_words_on_a_filled_shape_are_seen_and_those_on_paper_are_not() -> None:
+    shapes = "".join(f"{SHAPE.format(*each)}</draw:custom-shape>" for each in (("blue", "In blue."), ("", "Hidden.")))
+    made = books.open_document("text", shapes)
+    parts = {"content.xml": books.part(made, "content.xml").replace("<office:body>", STYLED)}
+    assert text_of(read(edited(made, {name: each.encode() for name, each in parts.items()}))) == "In blue."
+
+
+def test_notes_of_an_opendocument_stand_behind_it_and_patterns_of_its_lists_are_no_text() -> None:
+    note = "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>At night.</text:p>"
+    listed = "<text:bibliography><text:bibliography-source><text:p>, : ,</text:p></text:bibliography-source>"
+    body = f"<text:p>It sails{note}</text:note-body></text:note> from Hull.</text:p>{listed}</text:bibliography>"
+    assert text_of(read(books.open_document("text", body))) == "It sails [1] from Hull.\n\n1. At night."
+
+
+def test_a_container_may_say_its_kind_in_any_of_its_parts() -> None:
+    made = books.open_document("text", "<text:p>It sails at ten.</text:p>")
+    parts = {name: books.part(made, name) for name in ("content.xml", "mimetype")}
+    assert read(books.packed({**parts, "META-INF/manifest.xml": "<a/>"})).kind == "odt"
+
+
+def test_an_optional_sign_amid_a_group_of_rtf_hides_none_of_it() -> None:
+    assert text_of(read(rb"{\rtf1 {\fs24\*\cs7 The fare is {\*\gone ten} five.}\par}")) == "The fare is five."

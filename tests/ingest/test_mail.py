@@ -1,5 +1,6 @@
 """E-mails: who sent them and when, their own words apart from what they quote, and their attachments."""
 
+import importlib
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
@@ -117,6 +118,13 @@ def test_a_message_of_outlook_is_read_with_the_files_and_mails_in_it() -> None:
     assert [each.name for each in parsed.attachments] == ["glazes.csv", "Key.eml"]
     assert parsed.attachments[0].data.endswith(b"Blue 599,599\n")
     assert "The key is under pot 4." in own_words(parsed.attachments[1].data)
+
+
+def test_code_pages_are_known_by_the_names_that_windows_has_for_them() -> None:
+    importlib.import_module("crag.ingest.mail")
+    assert "潮汐".encode("windows-950").decode("windows-950") == "潮汐"
+    with pytest.raises(LookupError):
+        "a".encode("windows-99999")
 
 
 @pytest.mark.parametrize("size", [600, 2000, 9000])

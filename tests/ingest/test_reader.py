@@ -19,6 +19,7 @@ from crag.core.errors import (
 )
 from crag.core.ingesting import ParsedDocument
 from crag.ingest.reader import read_document
+from crag.ingest.words import order_letters
 from tests.support.tiny_pdf import bomb, line, locked, no_pages, pdf, recursive_form, scanned
 
 CONFIG = AppConfig()
@@ -85,6 +86,31 @@ def test_columns_are_found_whose_left_edge_is_not_where_the_search_looks_first()
     )
     text = read_document(pdf([content]), "two.pdf", CONFIG).pages[0].text
     assert text.index(f"{left} 13") < text.index(f"{right} 0")
+
+
+def test_two_pages_on_one_sheet_are_read_one_after_the_other() -> None:
+    content = b""
+    for number in range(14):  # lists of short lines, numbered left of where their lines begin, far apart
+        content += line(60, 700 - 21 * number, f"boats and tides of list {number}", 9)
+        content += b"" if number % 4 else line(400, 712 - 23 * number, f"{number + 20}.", 9)
+        content += line(420, 712 - 23 * number, f"trains and rails {number}", 9)
+    content += line(60, 380, "a line that is longer than all the others of its list", 9)
+    content += line(420, 380, "and one that is as long and stands on the other page", 9)
+    text = read_document(pdf([content]), "a.pdf", AppConfig()).pages[0].text
+    assert text.index("tides of list 13") < text.index("20. trains and rails 0") < text.index("trains and rails 13")
+
+
+def test_letters_of_a_line_that_rises_are_no_raised_marks() -> None:
+    slanted = b"BT /F1 12 Tf 0.996 0.087 -0.087 0.996 60 500 Tm (Mining of minerals and metal) Tj ET"
+    assert read_document(pdf([slanted]), "a.pdf", AppConfig()).pages[0].text == "Mining of minerals and metal"
+
+
+def test_the_two_letters_of_a_joined_shape_stand_as_they_are_written() -> None:
+    written = "\u0627\u0644\u0623\u0645"  # alef, lam, alef with hamza, meem; the middle ones are one shape
+    places = [40.0, 30.0, 30.0, 20.0]
+    turned = [written[0], written[2], written[1], written[3]]
+    assert order_letters([*zip(turned, places, strict=True)]) == written
+    assert order_letters([*zip(written, places, strict=True)]) == written
 
 
 def test_columns_over_a_table_are_read_one_after_the_other() -> None:

@@ -60,14 +60,15 @@ def test_a_page_of_hidden_text_alone_is_refused() -> None:
         read_document(b"<html><body><p hidden>not shown</p></body></html>", "a.html", CONFIG)
 
 
-def test_a_table_right_above_the_main_text_is_kept() -> None:
+def test_tables_around_the_main_text_are_kept() -> None:
     rows = "".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in (("Sales", 12), ("Costs", 7)))
     words = "".join(
         f"<p>The harbour was dredged in the spring of {year}, and ships came back.</p>" for year in range(1990, 1999)
     )
-    page = f"<html><body><table><tr><th></th><th>2021</th></tr>{rows}</table>{words}</body></html>"
+    above = f"<table><tr><th></th><th>2021</th></tr>{rows}</table>"
+    page = f"<html><body>{above}{words}<h2>Crew</h2><table>{rows}</table></body></html>"
     text = read_document(page.encode(), "a.html", CONFIG).pages[0].text
-    assert "Sales: 2021 12" in text and "1998" in text
+    assert "Sales: 2021 12" in text and "1998" in text and text.endswith("Crew\n\nSales: 12\nCosts: 7")
 
 
 def test_markdown_has_tables_code_comments_and_a_title_of_its_own() -> None:

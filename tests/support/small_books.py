@@ -21,3 +21,8 @@ def open_document(kind: str, body: str, more: dict[str, str | bytes] | None = No
     whole = f"<office:body><office:{kind}>{body}</office:{kind}></office:body>"
     content = f"<office:document-content {spaces}>{whole}</office:document-content>"
     return packed({"content.xml": content, **(more or {})}, f"application/vnd.oasis.opendocument.{kind}")
+
+
+def part(data: bytes, name: str) -> str:
+    with zipfile.ZipFile(BytesIO(data)) as file:
+        return file.read(name).decode()
