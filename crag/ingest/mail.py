@@ -309,11 +309,13 @@ def _find_earlier(lines: Sequence[str], inside: bool) -> int | None:
 _CODEPAGE = re.compile(r"windows[-_](\d{3,5})")
 
 
-@codecs.register
 def _find_codec(name: str) -> codecs.CodecInfo | None:
     """A code page by the name that Windows has for it, which Python knows of some only. Raises LookupError."""
     found = _CODEPAGE.fullmatch(name)
     return codecs.lookup(f"cp{found[1]}") if found else None
+
+
+codecs.register(_find_codec)
 
 
 def _from_outlook(data: bytes, found: _Mail) -> EmailMessage:
