@@ -27,7 +27,7 @@ from crag.ingest.files import FileError, check_container, in_common_form, transl
 from crag.ingest.html import read_html_blocks
 from crag.ingest.numbering import Numbering, W, value
 from crag.ingest.properties import office_properties
-from crag.ingest.sections import Block, ComposedPage, fill_pages, messages, squeeze
+from crag.ingest.sections import Block, ComposedPage, fill_pages, messages
 from crag.text.encodings import decode_text
 
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
@@ -115,8 +115,6 @@ def _read_embedded(part: Any) -> Iterator[Block]:
         message = message_from_bytes(part.blob, policy=policy.default)
         body = message.get_body(("html", "plain"))
         yield from read_html_blocks(body.get_content() if body is not None else "")
-    elif kind == "text/plain":
-        yield from (Block(text=line) for line in map(squeeze, decode_text(part.blob).splitlines()) if line)
 
 
 def _root(part: Any) -> Any:

@@ -73,21 +73,24 @@ def _metadata(metadata: str, stem: str) -> str:
 
 
 def _largest(lines: Sequence[tuple[str, float]], stem: str) -> str:
-    """The largest lines of the first page that say something, joined where they follow one another.
+    """The largest lines of the first page that say something, joined where they follow one another; of a short page
+    whose lines are all as large, the first.
 
     Of several as large, those that the file's name speaks of: a form has its own name above its company's.
     """
     said = [(i, t, h) for i, (t, h) in enumerate(lines) if _says(t)]
     most = max((height for _, _, height in said), default=0.0)
-    if len(lines) > 8 and most < 1.15 * sorted(height for _, height in lines)[len(lines) // 2]:
+    heights = sorted(height for _, height in lines)
+    if len(lines) > 8 and most < 1.15 * heights[len(lines) // 2]:
         return ""
+    joined = bool(heights) and most > 1.15 * heights[0]
     named = [word for word in stem.split() if len(word) > 3 and word.isalpha()]
     large = [line for line in said if line[2] > AS_LARGE * most and any(_in(word, line[1]) for word in named)]
     first, _, most = max(large, key=lambda line: line[2]) if large else (0, "", most)
     parts: list[str] = []
     last = -1
     for index, text, height in said:
-        if index >= first and height > AS_LARGE * most and (not parts or index - last <= 1):
+        if index >= first and height > AS_LARGE * most and (not parts or (joined and index - last <= 1)):
             parts.append(text)
             last = index
     return " ".join(" ".join(parts).split())[:200]
