@@ -98,7 +98,7 @@ def test_nothing_that_a_run_leaves_behind_is_tracked() -> None:
     left = [
         str(path.relative_to(ROOT))
         for path in tracked()
-        if path.suffix in {".pyc", ".db", ".sqlite", ".sqlite3", ".pkl", ".pickle"}
+        if path.suffix in {".pyc", ".db", ".sqlite", ".sqlite3", ".pkl", ".pickle", ".whl", ".zip", ".gz"}
         or path.relative_to(ROOT).parts[0] in {".venv", "data", "build"}
         or path.name == "secrets.toml"
     ]
