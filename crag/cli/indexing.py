@@ -143,9 +143,9 @@ def sync(
         files = [*compared.of(*_ADDED), *gone]
         counts = Counter[str](each.state for each in differing if each.problem)
         events = engine.sync_files([*files, *compared.of("unchanged")], place.target, cancel)
-        for each, end in zip(files, _ends(events, output), strict=False):
-            status = _show(end, compared.name(each), output)
-            counts[status] += 1
+        names = map(compared.name, files)
+        for end in _ends(events, output):
+            counts[status := _show(end, end.name if end.attached_to else next(names), output)] += 1
             if status == "removed":
                 record_command(engine, place.target, "delete", "document", end.name)
         if cancel.is_set():
@@ -155,9 +155,9 @@ def sync(
 
 def _show_difference(compared: FolderComparison, each: FolderFile, output: Output) -> None:
     name, size = compared.name(each), format_size(each.size)
-    line = f"{output.paint(each.state, _COLOURS.get(each.state, 'red'))}{' ' * (11 - len(each.state))}"
+    state = f"{output.paint(each.state, _COLOURS.get(each.state, 'red'))}{' ' * (11 - len(each.state))}"
+    said = f"{state}{plain(name)}  {output.paint(size, 'dim')}  {each.problem}".rstrip()
     problem = {"problem": each.problem} if each.problem else {}
-    said = f"{line}{plain(name)}  {output.paint(size, 'dim')}  {each.problem}".rstrip()
     output.show({"status": each.state, "file": name, "size": each.size, **problem}, said)
 
 

@@ -52,7 +52,6 @@ _DRAWN = {
     "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds": _ID.replace("}id", "}dm"),
 }
 """What stands for a drawing in the text, and its attribute that names the part with what is drawn."""
-_ARCHIVED = ("message/rfc822", "multipart/related")
 _RELATED = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
@@ -111,7 +110,7 @@ def _read_embedded(part: Any) -> Iterator[Block]:
         yield from read_drawing(_root(part))
     elif "html" in kind:
         yield from read_html_blocks(decode_text(part.blob))
-    elif kind in _ARCHIVED:
+    elif kind in ("message/rfc822", "multipart/related"):
         message = message_from_bytes(part.blob, policy=policy.default)
         body = message.get_body(("html", "plain"))
         yield from read_html_blocks(body.get_content() if body is not None else "")

@@ -17,7 +17,7 @@ from crag.ingest.sheets import sheet_pages
 
 _MOST_REPEATED, _MOST_ROWS = 60, 50_000
 _META = {**NAMES, "initial-creator": "author", "date": "modified", "creator": "editor"}
-_PAPER = ("", "none", "transparent", "#ffffff")
+_PAPER = ("none", "transparent", "#ffffff")
 _ENCRYPTED = b"encryption-data"
 _TAGS = {
     "h": "h2",
@@ -64,16 +64,14 @@ class _File:
         self.notes["comments"] = sum(1 for _ in self.body.iter("{*}annotation"))
 
     def _note(self, style: Any) -> None:
-        name = _get(style, "name")
+        name, said = _get(style, "name"), dict[str, str]()
         for each in style.iterchildren():
-            if _get(each, "display") == "none":
-                self.looks[name] = "display:none"
-            elif colour := _get(each, "color"):
-                self.looks[name] = f"color:{colour}"
-            elif _ground(each) not in _PAPER:
-                self.looks.setdefault(name, f"background:{_ground(each)}")
+            found = {"color": _get(each, "color"), "background": _ground(each), "display": _get(each, "display")}
+            said |= {what: how for what, how in found.items() if how}
             if _get(each, "display") == "false" or _get(each, "visibility") == "hidden":
                 self.hidden.add(name)
+        if said:
+            self.looks[name] = ";".join(f"{what}:{how}" for what, how in said.items())
 
     def page(self, element: Any) -> str:
         """An element as a web page."""
@@ -83,7 +81,8 @@ class _File:
 def _ground(look: Any) -> str:
     """The colour behind what a style is of; empty for none."""
     filled = _get(look, "fill") in ("", "solid")
-    return _get(look, "background-color") or (_get(look, "fill-color") if filled else _get(look, "fill"))
+    found = _get(look, "background-color") or (_get(look, "fill-color") if filled else _get(look, "fill"))
+    return "" if found in _PAPER else found
 
 
 def _move_notes(body: Any) -> None:

@@ -11,6 +11,7 @@ from crag.ingest.html import read_html_blocks
 from crag.ingest.properties import day
 from crag.ingest.sections import Block, ComposedPage, fill_pages, messages
 from crag.ingest.wrapped import unwrap
+from crag.text.addresses import stated_address
 from crag.text.encodings import guess_text
 
 _BREAK = re.compile(r"\n[ \t]*\n")
@@ -32,7 +33,7 @@ def read_markdown(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] |
     pages = list(fill_pages(read_html_blocks(markup)))
     opening = pages[0].headings[0][1] if pages and pages[0].headings else ""
     notes = {"remarks": comments, "encoding": doubt}
-    address = front.get("url") or front.get("canonical") or front.get("source_url") or ""
+    address = stated_address(front.get("url") or front.get("canonical") or front.get("source_url"))
     yield from messages(
         pages, job, front.get("title") or opening, notes, day(front.get("date", "")), {"address": address}
     )

@@ -33,13 +33,14 @@ def break_page_addresses(text: str) -> str:
     return _ON_PAGES.sub(f"{JOINER}\\g<0>{JOINER}", text)
 
 
+_MOST_STATED = 300
 _UNSAFE = re.compile(r"[\x00-\x20\x7f-\xa0<>\"'`\\^{|}\ud800-\udfff]")
 
 
 def stated_address(value: object) -> str:
-    """The address that a page states, if it is usable as it is; else nothing."""
+    """The address that a page states, if it is usable as it is, and no longer than a property; else nothing."""
     found = usable_address(value)
-    return found if isinstance(value, str) and found == value.strip() else ""
+    return found if isinstance(value, str) and found == value.strip() and len(found) <= _MOST_STATED else ""
 
 
 def usable_address(value: object) -> str:
