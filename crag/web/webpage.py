@@ -51,7 +51,7 @@ def read_page(data: bytes, suffix: str, fallback_title: str) -> SavedPage:
         raise ValueError("it holds no text") from error
     except DocumentError as error:
         raise ValueError("it can't be read, or takes too much to read") from error
-    written = "\n\n".join(part["page"]["text"] for part in parts if "page" in part)
+    written = "\n".join(part["page"]["text"] for part in parts if "page" in part).replace("\n\n", "\n")
     text = plain_text(unmarked(few_marks(written[:MAX_SOURCE])))[:MAX_TEXT].rstrip()
     if not any(character.isalnum() for character in text):
         raise ValueError("it holds no text")

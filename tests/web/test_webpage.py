@@ -123,7 +123,7 @@ def test_markdown_without_its_marks() -> None:
     )
     assert found == SavedPage(
         title="The bridge",
-        text="Heading\n\nIt was opened in March.\n\nspan; metres\nnorth: metres 521\n\ncode",
+        text="Heading\nIt was opened in March.\nspan; metres\nnorth: metres 521\ncode",
         url="https://example.org/bridge",
         published="1890-03-04",
     )
