@@ -147,7 +147,7 @@ def statements(body: Iterable[Span]) -> Iterator[Span]:
 
 
 def tell(body: Sequence[Span], most: int, weights: Mapping[str, int] = MappingProxyType({})) -> list[Span]:
-    """Up to `most` sentences of the first forty, in order: those that come first, or say most of what the whole says.
+    """Up to `most` of the first forty sentences, in order, none twice: those that come first, or say most of the whole.
 
     `weights` count how often the whole has a root. Where there are no two sentences, how the text begins.
     """
@@ -157,7 +157,10 @@ def tell(body: Sequence[Span], most: int, weights: Mapping[str, int] = MappingPr
         roots = roots_of(chunk.text[start:end])
         return (place - _SENTENCES) * sum(weights.get(root, 0) for root in roots) / (_FEWEST_WORDS + len(roots))
 
-    found = [*enumerate(islice(statements(body), _SENTENCES))]
+    said: dict[str, Span] = {}
+    for chunk, start, end in islice(statements(body), _SENTENCES):
+        said.setdefault(chunk.text[start:end], (chunk, start, end))
+    found = [*enumerate(said.values())]
     best = sorted(sorted(found, key=weigh)[:most], key=lambda each: each[0])
     opens = [(chunk, at, end) for chunk, at, end in body if chunk.text[at:end].strip()]
     return opens[:1] if len(best) < min(most, 2) else [span for _, span in best]

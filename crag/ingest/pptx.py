@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 
-from lxml import etree
 from pptx.package import Package
 from pptx.shapes.graphfrm import GraphicFrame
 from pptx.shapes.group import GroupShape
@@ -18,12 +17,7 @@ from crag.ingest.properties import office_properties, parse
 from crag.ingest.sections import Block, ComposedPage, messages, write_table
 
 _HIDDEN = ("1", "true")
-_DRAWN = ".//c:chart/@r:id | .//dgm:relIds/@r:dm"
-_SPACES = {
-    "c": "http://schemas.openxmlformats.org/drawingml/2006/chart",
-    "dgm": "http://schemas.openxmlformats.org/drawingml/2006/diagram",
-    "r": "http://schemas.openxmlformats.org/officeDocument/2006/relationships",
-}
+_DRAWN = ".//c:chart/@r:id | .//*[local-name()='relIds']/@r:dm"
 
 
 def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | ComposedPage]:
@@ -80,7 +74,7 @@ def _shape(shape: Any, size: tuple[int, int], page: ComposedPage) -> Iterator[Bl
     elif getattr(shape, "has_table", False):
         yield from write_table(_cells(shape.table))
     elif isinstance(shape, GraphicFrame):
-        for name in etree.ElementBase.xpath(shape._element, _DRAWN, namespaces=_SPACES):
+        for name in shape._element.xpath(_DRAWN):
             yield from read_drawing(parse(shape.part.related_part(name).blob))
     elif shape.has_text_frame:
         points = ((each, _clean(each.text)) for each in shape.text_frame.paragraphs)

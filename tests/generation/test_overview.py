@@ -93,3 +93,5 @@ def test_documents_of_any_size_have_an_overview() -> None:
     assert "And 49,960 more items" in said("list", rows, "List all prices")
     assert "Hello" in said("about", outline("Hello"), "What is it about?")
     assert said("about", outline(), "What is it about?") == ""
+    twice = "The club meets in the hall each May. Its fence is green and quite old by now. " * 9
+    assert said("about", outline(twice), "What is it about?").count("each May") == 1
