@@ -90,8 +90,9 @@ def _inside(rels: Iterable[Any]) -> Iterator[Any]:
 def _embed(main: Any) -> Mapping[str, Sequence[Block]]:
     """What other parts of the file hold of its text, by a mark that is put where it stands in the document."""
     found: dict[str, Sequence[Block]] = {}
+    waiting = dict(main.rels)
     for element in list(main.element.body.iter(f"{W}altChunk", *_DRAWN)):
-        rel = main.rels.get(element.get(_DRAWN.get(element.tag, _ID)))
+        rel = waiting.pop(element.get(_DRAWN.get(element.tag, _ID)), None)  # what is named again is not read again
         if rel is None or rel.is_external:
             continue
         mark = f"\ue0f0{len(found)}\ue0f1"
@@ -301,34 +302,34 @@ def _text_run(make: Any, text: str) -> Any:
 
 def _linear(element: Any) -> str:
     """A formula on one line: "^" before what is raised, "_" before what is lowered, "/" before what divides."""
-    name, within = etree.QName(element).localname, element.iterchildren(f"{_M}*")
-    if name == "t":
-        return (element.text or "").replace("\u2061", "")
-    if name.endswith("Pr"):
-        return ""
-    parts = {etree.QName(each).localname: _linear(each) for each in within}
-    match name:
+
+    def part(name: str, mark: str = "") -> str:
+        found = element.find(f"{_M}{name}")
+        text = _held(_linear(found)) if found is not None else ""
+        return mark + text if text else ""
+
+    match etree.QName(element).localname:
+        case "t":
+            return (element.text or "").replace("\u2061", "")
         case "f":
-            return f"{_held(parts.get('num', ''))}/{_held(parts.get('den', ''))}"
-        case "sSup" | "sSub" | "sSubSup" | "nary":
-            base = "" if name == "nary" else _held(parts.get("e", ""))
-            sign = _sign(element, "chr", "∫") if name == "nary" else ""
-            lowered, raised = (
-                f"{mark}{_held(parts[key])}" if parts.get(key) else "" for key, mark in (("sub", "_"), ("sup", "^"))
-            )
-            return f"{base}{sign}{lowered}{raised}{parts.get('e', '') if name == 'nary' else ''}"
+            return f"{part('num')}/{part('den')}"
+        case "sSup" | "sSub" | "sSubSup":
+            return part("e") + part("sub", "_") + part("sup", "^")
+        case "nary":
+            return _sign(element, "chr", "∫") + part("sub", "_") + part("sup", "^") + part("e", " ")
         case "func":
-            return f"{parts.get('fName', '')} {_held(parts.get('e', ''))}"
+            return part("fName") + part("e", " ")
         case "rad":
-            return f"{parts.get('deg', '')}√{_held(parts.get('e', ''))}"
+            return f"{part('deg')}√{part('e')}"
         case "d":
             held = _sign(element, "sepChr", "|").join(map(_linear, element.iterchildren(f"{_M}e")))
             return f"{_sign(element, 'begChr', '(')}{held}{_sign(element, 'endChr', ')')}"
         case "m" | "eqArr":
             return "; ".join(map(_linear, element.iterchildren(f"{_M}mr", f"{_M}e")))
-        case _:
-            between = ", " if name == "mr" else ""
-            return between.join(map(_linear, element.iterchildren()))
+        case name if name.endswith("Pr"):
+            return ""
+        case name:
+            return (", " if name == "mr" else "").join(map(_linear, element.iterchildren()))
 
 
 def _held(text: str) -> str:

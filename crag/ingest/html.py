@@ -78,13 +78,13 @@ def read(data: bytes, job: dict[str, Any]) -> Iterator[dict[str, Any] | Composed
     with translate_errors():
         source = decode_text(data)
         root, deep = parse_page(source)
-        title, date, blocks = find_title(root), find_date(root), list(walk_page(root))
-        stated = find_meta(root)
+        title, date, blocks = _find_title(root), _find_date(root), list(walk_page(root))
+        stated = _find_meta(root)
         about = {name: squeeze(stated.get(name) or "") for name in ("author", "keywords")}
         about["created"] = date if about["author"] else ""
-        about["address"] = find_address(root)
+        about["address"] = _find_address(root)
         if not deep and len(source) <= _MOST_CHARACTERS:
-            blocks = _keep_main(blocks, find_main_text(root))
+            blocks = _keep_main(blocks, _find_main_text(root))
     if deep and not any(block.text for block in blocks):
         raise FileError("damaged", "it is nested too deeply")
     yield from messages(fill_pages(blocks), job, title, {"deep": deep}, date, about)
@@ -109,26 +109,26 @@ def parse_page(source: str) -> tuple[Any, bool]:
     return root, any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log)
 
 
-def find_title(root: Any) -> str:
+def _find_title(root: Any) -> str:
     """The page's title for sharing, else that of its head, else its first heading."""
     titles = ("".join(each.itertext()) for tag in ("title", "h1") for each in islice(root.iter(tag), 3))
-    return squeeze(find_meta(root).get("og:title") or next(filter(None, titles), ""))
+    return squeeze(_find_meta(root).get("og:title") or next(filter(None, titles), ""))
 
 
-def find_date(root: Any) -> str:
+def _find_date(root: Any) -> str:
     """The publication date that the page states, as exact as it does; empty if it states none."""
-    stated = find_meta(root)
+    stated = _find_meta(root)
     values = [*map(stated.get, _DATES), *(each.get("datetime") for each in root.iter("time"))]
     return next(filter(None, map(day, filter(None, values))), "")
 
 
-def find_address(root: Any) -> str:
+def _find_address(root: Any) -> str:
     """The address on the web that the page names as its own; empty for none."""
     links = (link.get("href") for link in root.iter("link") if "canonical" in (link.get("rel") or "").lower().split())
-    return next(filter(None, map(stated_address, (*links, find_meta(root).get("og:url")))), "")
+    return next(filter(None, map(stated_address, (*links, _find_meta(root).get("og:url")))), "")
 
 
-def find_meta(root: Any) -> dict[str, str]:
+def _find_meta(root: Any) -> dict[str, str]:
     """The page's statements about itself, the first of each name, names in lower case."""
     found: dict[str, str] = {}
     for meta in root.iter("meta"):
@@ -137,7 +137,7 @@ def find_meta(root: Any) -> dict[str, str]:
     return found
 
 
-def find_main_text(root: Any) -> str:
+def _find_main_text(root: Any) -> str:
     """The main text by trafilatura, which changes the tree. Empty if it fails or the page is too large for it."""
     from trafilatura import extract
 

@@ -239,9 +239,8 @@ def _gutter(segments: list[Segment], prose: Prose) -> float | None:
             continue
         x = place * _BIN - _GUTTER
         before = rights <= x + _BIN
-        start = min(
-            x - _BIN, float(rights[before].max(initial=-np.inf)) + _TOUCHES
-        )  # numbers may hang left of the lines
+        # Numbers may hang left of a column's lines, in the white space before it.
+        start = min(x - _BIN, float(rights[before].max(initial=-np.inf)) + _TOUCHES)
         behind = lefts >= start
         crossing = int(np.count_nonzero((lefts < start) & (rights > x + _BIN)))
         sides = int(np.count_nonzero(before)), int(np.count_nonzero(behind))

@@ -219,9 +219,9 @@ def _drawn(archive: Any, sheet: str) -> Iterator[Block]:
 
 def _related(archive: Any, part: str, kind: str) -> list[str]:
     """The parts of a kind that one part of a workbook refers to."""
-    listed, names = get_rels_path(part), set(archive.namelist())
-    found = get_dependents(archive, listed) if listed in names else ()
-    return [each.target for each in found if each.Type.endswith(f"/{kind}") and each.target in names]
+    listed, held = get_rels_path(part), archive.NameToInfo
+    found = get_dependents(archive, listed) if listed in held else ()
+    return [each.target for each in found if each.Type.endswith(f"/{kind}") and each.target in held]
 
 
 class _Rows:

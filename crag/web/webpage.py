@@ -43,7 +43,7 @@ def read_page(data: bytes, suffix: str, fallback_title: str) -> SavedPage:
 
     Raises ValueError, saying why, where the bytes hold no text, or reading it takes too much.
     """
-    job = {"task": "read", "media": _KINDS[suffix], "name": suffix}
+    job = {"task": "read", "media": _KINDS[suffix]}
     try:
         frames = run_child(job, data, "The page", AppConfig(), limits=_LIMITS)
         about, *parts = (message for message, _ in islice(frames, 1 + _MOST_PARTS))

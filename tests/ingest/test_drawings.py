@@ -111,12 +111,13 @@ M = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
         ("<m:f><m:num><m:r><m:t>a+b</m:t></m:r></m:num><m:den><m:r><m:t>2c</m:t></m:r></m:den></m:f>", "(a+b)/2c"),
         ("<m:sSup><m:e><m:r><m:t>10</m:t></m:r></m:e><m:sup><m:r><m:t>-4</m:t></m:r></m:sup></m:sSup>", "10^(-4)"),
         ("<m:rad><m:deg/><m:e><m:r><m:t>b-1</m:t></m:r></m:e></m:rad>", "√(b-1)"),
+        ("<m:d><m:e>" * 60 + "<m:r><m:t>x</m:t></m:r>" + "</m:e></m:d>" * 60, "(" * 60 + "x" + ")" * 60),
         ("<m:d><m:e><m:r><m:t>x</m:t></m:r></m:e><m:e><m:r><m:t>y</m:t></m:r></m:e></m:d>", "(x|y)"),
         ("<m:func><m:fName><m:r><m:t>sin</m:t></m:r></m:fName><m:e><m:r><m:t>θ</m:t></m:r></m:e></m:func>", "sin θ"),
         (
             '<m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr><m:sub><m:r><m:t>k=0</m:t></m:r></m:sub>'
             "<m:sup><m:r><m:t>n</m:t></m:r></m:sup><m:e><m:r><m:t>k</m:t></m:r></m:e></m:nary>",
-            "∑_(k=0)^nk",
+            "∑_(k=0)^n k",
         ),
     ],
 )
