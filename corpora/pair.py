@@ -19,7 +19,6 @@ class Pair:
 
     `closeness` is the embedding model's cosine of question and text, None where it is not known. `keeps` are the
     sentences and table rows of `text` that a reader should keep: () where none is worth it, None where not known.
-    `target`: what relevance is trained to be, where that is not the label.
     """
 
     question: str
@@ -32,7 +31,6 @@ class Pair:
     weight: float = 1.0
     closeness: float | None = None
     keeps: tuple[Spot, ...] | None = None
-    target: float | None = None
 
     @property
     def read(self) -> str:

@@ -156,8 +156,8 @@ class Engine:
         from crag.evaluation.local import LocalEvaluator
         from crag.models.runtime import E5
 
-        meaning = self.embedder if isinstance(self.embedder, E5) else None
-        return self._given_evaluator or LocalEvaluator(self.config.models.threads, meaning=meaning)
+        embedder = self.embedder if isinstance(self.embedder, E5) else None
+        return self._given_evaluator or LocalEvaluator(self.config.models.threads, embedder=embedder)
 
     @cached_property
     def generator(self) -> Generator:

@@ -6,7 +6,7 @@ word table of the embedder that ships: it stays frozen, so that both can share o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,35 +14,15 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from crag.models.cross_encoder import MAX_PAIR, WordReader
+from crag.models.any_language import PieceReader
+from crag.models.cross_encoder import MAX_PAIR
 from crag.models.runtime import verified_files
 from training.minilm_graph import FourBits
 from training.samples import MODELS, Reader
 from training.shipped_weights import read_encoder_weights, shipped_weights
 
-LIFTED = "\u2581"
-"""What a piece begins with that begins a word."""
-RARE = 40_000
-"""Pieces from this number on, and words of more than two pieces, are rare."""
 LAYER = "encoder.layer."
 WORDS, SCALES, POSITIONS = "words", "words.scale", "positions"
-
-
-class PieceReader(WordReader):
-    """Puts the pieces of a unigram vocabulary together to words."""
-
-    def _word(self, ids: Sequence[int], at: int) -> tuple[int, str, bool]:
-        end, word = at + 1, self._pieces[ids[at]].removeprefix(LIFTED)
-        while end < len(ids) and word and _says(word) and _says(piece := self._pieces[ids[end]]):
-            if piece.startswith(LIFTED):
-                break
-            word, end = word + piece, end + 1
-        said = word.strip("".join({each for each in word if not each.isalnum()})).lower()
-        return end, said, end - at > 2 or ids[at] >= RARE
-
-
-def _says(piece: str) -> bool:
-    return any(each.isalnum() for each in piece)
 
 
 class E5Reader(Reader):
@@ -52,8 +32,7 @@ class E5Reader(Reader):
     special = "<s>", "</s>", "<mask>"
     last_special = 3
 
-    def word_reader(self, vocabulary: Mapping[str, int]) -> WordReader:
-        return PieceReader(vocabulary)
+    words_of = PieceReader
 
 
 @dataclass(frozen=True)
@@ -120,6 +99,6 @@ def _constants(*, words: bool = False) -> dict[str, NDArray[np.generic]]:
 
 BODIES = {
     "minilm": Body(6, 30_522, Reader),
-    "e5-12": Body(12, 152_941, E5Reader, tuple(range(12)), shared=True),
-    "e5-6": Body(6, 152_941, E5Reader, (0, 2, 4, 7, 9, 11), shared=True),
+    "e5-12": Body(12, 250_002, E5Reader, tuple(range(12)), shared=True),
+    "e5-6": Body(6, 250_002, E5Reader, (0, 2, 4, 7, 9, 11), shared=True),
 }

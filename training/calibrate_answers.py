@@ -5,7 +5,7 @@
 Run it after training.calibrate_candidates: it asks whole questions of today's engine. The questions are of articles,
 passages, tables and papers that no weight was fitted on and that benchmarks.answers does not report on, and are asked
 under `balanced`; a part has no answer there: written to have none, of a period that is in no table, of a passage that
-is not in the library. Those of the layer by meaning are of XQuAD's train part, in eleven languages. --papers has the
+is not in the library. Those of the other layer are of XQuAD's train part, in eleven languages. --papers has the
 folders of benchmarks.papers, of which the second, sixth and ninth are left out; without it there are no questions of
 papers. benchmarks.answers judges what is right. Figures are cross-validated by document; what is written is fitted on
 all. --keep FILE holds what was read, so that fitting again takes seconds: delete it when the model or the engine
@@ -56,9 +56,9 @@ from crag.core.strategies import strategy
 from crag.core.trace import Trace
 from crag.engine import Engine
 from crag.evaluation.heads import ANSWER_FEATURES
-from training.calibrate_second import LANGUAGES
 from training.calibrate_short import write_layer
 from training.vectors import remembered
+from training.windows import LANGUAGES
 
 EACH = 40
 """Questions with an answer, and without one, of an article."""
@@ -68,7 +68,7 @@ SUMS = 2
 """Questions of a report whose answer must be worked out, which a quotation rarely holds."""
 SECTIONS = 40
 """Titles of the passages that are one document: adding each by itself takes long."""
-CAUTION = {"answers by meaning": 0.4}
+CAUTION = {"answers elsewhere": 0.4}
 """Log-odds taken from a layer: the questions of other languages are of one kind of text, and share its words."""
 FOLDS = 5
 PENALTIES = (0.1, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -199,7 +199,7 @@ def libraries(
 ) -> Iterator[tuple[Path, list[Asked]]]:
     """Each library, and what is asked of its documents, for these layers."""
     corpus = Corpus(given.data, remembered)
-    for name in LANGUAGES if "answers by meaning" in layers else ():
+    for name in LANGUAGES if "answers elsewhere" in layers else ():
         files, asked = language_questions(given.data, name, "train")
         yield library_of(engine, files, given.cache), [Asked(question, article) for question, article in asked]
     if "answers" not in layers:

@@ -1,11 +1,11 @@
-"""Fits the two layers of the evaluator's second look on held-out documents, and adds them to head.json.
+"""Fits the layer of the evaluator's second look on held-out documents, and adds it to head.json.
 
-    python -m training.calibrate_second [--data FOLDER] [--keep FILE] [--pairs N] [--layers meaning]
+    python -m training.calibrate_second [--data FOLDER] [--keep FILE] [--pairs N]
 
-Run it after training.calibrate_evaluator. English pairs are those that held-out documents of all sets give, questions
-that nobody can answer, and questions with another year, number or name of the passage. Pairs of other languages are
-XQuAD's train part, with the other paragraphs of the same article. Figures are by two halves of the documents, each
-fitted on the other. --keep FILE holds what was read: delete it when the model changes. It needs no torch.
+Run it after training.calibrate_evaluator. Pairs are those that held-out documents of all sets give, questions that
+nobody can answer, and questions with another year, number or name of the passage. Figures are by two halves of the
+documents, each fitted on the other. --keep FILE holds what was read: delete it when the model changes. It needs no
+torch.
 """
 
 from __future__ import annotations
@@ -26,10 +26,8 @@ from corpora.near_misses import make_near_miss, swap_within
 from corpora.pair import Pair, held_out
 from corpora.pairs import Corpus, untitled
 from corpora.places import parser_of
-from corpora.published_sets import read_xquad
 from crag.evaluation.local import LocalEvaluator
-from crag.evaluation.second_look import LAYERS, Look
-from crag.text.sentences import sentences
+from crag.evaluation.second_look import SENTENCE_FEATURES, Look
 from training.calibrate_short import write_layer
 from training.vectors import remembered
 
@@ -38,27 +36,21 @@ SWAPPED, NO = 3.0, 1.5
 """How much more a swapped question counts, and a pair that answers nothing: a library shows more of these."""
 UPPER = 0.4
 PENALTY = 0.2
-LANGUAGES = "de es ro vi tr ru el ar hi th zh".split()
 
 
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--keep", type=Path, help="keeps what was read between runs")
     parser.add_argument("--pairs", type=int, default=160, help="of each kind at most")
-    parser.add_argument("--layers", nargs="+", choices=list(LAYERS), default=list(LAYERS), help="which to fit")
     given = parser.parse_args()
     if given.keep and given.keep.exists():
         rows: Rows = pickle.loads(given.keep.read_bytes())
     else:
-        pairs = [*languages(given.data, given.pairs // 4)] if "meaning" in given.layers else []
-        pairs += english(Corpus(given.data, remembered), given.pairs) if "sentence" in given.layers else ()
+        pairs = list(english(Corpus(given.data, remembered), given.pairs))
         rows = list(read(pairs))
         if given.keep:
             given.keep.write_bytes(pickle.dumps(rows))
-    for name in given.layers:
-        features, own = LAYERS[name], [(pair, look) for pair, look in rows if look and look.layer == name]
-        weights, bias = fit_layer(own, features)
-        write_layer(name, {"features": list(features), "weights": weights, "bias": bias})
+    write_layer("sentence", fit_layer([(pair, look) for pair, look in rows if look]))
 
 
 def english(corpus: Corpus, most: int) -> Iterator[Pair]:
@@ -101,47 +93,16 @@ def english(corpus: Corpus, most: int) -> Iterator[Pair]:
                 yield replace(pair, source=f"swapped {kind}", question=other, label=0.0, spots=())
 
 
-def languages(data: Path, most: int) -> Iterator[Pair]:
-    """Questions put to their own paragraph, to it without the sentence that answers, and to another of the article.
-
-    Of one language, and across, with English.
-    """
-    dice = random.Random(1)
-    texts = {language: read_xquad(data, language, "train") for language in ("en", *LANGUAGES)}
-    places = [
-        (at, own, number)
-        for at, article in enumerate(texts["en"])
-        for own, paragraph in enumerate(article["paragraphs"])
-        for number in range(len(paragraph["qas"]))
-    ]
-    for asked, said in [
-        *((each, each) for each in LANGUAGES),
-        *((each, "en") for each in LANGUAGES),
-        *(("en", each) for each in LANGUAGES),
-    ]:
-        for at, own, number in dice.sample(places, min(most, len(places))):
-            paragraphs = texts[said][at]["paragraphs"]
-            other = dice.choice([each for each in range(len(paragraphs)) if each != own])
-            question = texts[asked][at]["paragraphs"][own]["qas"][number]["question"]
-            kind, text = "one language" if asked == said else "across languages", paragraphs[own]["context"]
-            answer = paragraphs[own]["qas"][number]["answers"][0]
-            first, last = answer["answer_start"], answer["answer_start"] + len(answer["text"])
-            rest = " ".join(text[start:end] for start, end in sentences(text) if end <= first or start >= last)
-            for said_text, label in ((text, 1.0), (paragraphs[other]["context"], 0.0), (rest, 0.0)):
-                if said_text:
-                    yield Pair(question, said_text, label, f"xquad {at}", kind)
-
-
-def read(pairs: Sequence[Pair]) -> Iterator[tuple[Pair, Look | None]]:
-    evaluator = LocalEvaluator()
+def read(pairs: Sequence[Pair], evaluator: LocalEvaluator | None = None) -> Iterator[tuple[Pair, Look | None]]:
+    evaluator = evaluator or LocalEvaluator()
     for number, pair in enumerate(pairs):
         yield pair, evaluator.looks(pair.question, [pair.read])[0]
         if number % 1000 == 0:
             print(f"{number:,} of {len(pairs):,} pairs", flush=True)
 
 
-def fit_layer(rows: Rows, features: Sequence[str]) -> tuple[list[float], float]:
-    """Weights and bias; the figures of both halves are printed."""
+def fit_layer(rows: Rows) -> dict[str, object]:
+    """The layer; the figures of both halves are printed."""
     values = np.array([[*look.values, 1.0] for _, look in rows if look])
     labels = np.array([float(pair.label > 0.5) for pair, _ in rows])
     kinds = np.array([pair.source for pair, _ in rows])
@@ -157,9 +118,10 @@ def fit_layer(rows: Rows, features: Sequence[str]) -> tuple[list[float], float]:
         scores[~used] = values[~used] @ fit_logistic(
             values[used], labels[used], PENALTY, weights[used] / weights[used].mean()
         )
-    report(scores, values[:, features.index("passage")], labels, kinds)
+    report(scores, values[:, SENTENCE_FEATURES.index("passage")], labels, kinds)
     found = fit_logistic(values, labels, PENALTY, weights / weights.mean())
-    return [round(float(each), 6) for each in found[:-1]], round(float(found[-1]), 6)
+    weights, bias = [round(float(each), 6) for each in found[:-1]], round(float(found[-1]), 6)
+    return {"features": list(SENTENCE_FEATURES), "weights": weights, "bias": bias}
 
 
 def report(

@@ -125,7 +125,7 @@ def rows_of(engine: Engine, evaluator: LocalEvaluator, library: Path, asked: Set
     def row(how: How, chunks: Sequence[RetrievedChunk], sufficient: bool) -> Iterator[FitRow]:
         texts = [GradedText(text=each.chunk.graded_text(), score=grades[each.chunk.id]) for each in chunks]
         readings = evaluator.read_set(asked.question, texts)
-        if readings is not None:  # one of the best is read by its meaning: such a set has no score
+        if readings is not None:  # one of the best is not English: such a set has no score
             about = asked.kind, asked.group, how, asked.miss, sufficient, asdict(readings)
             yield FitRow(f"{asked.id}/{how}{len(chunks)}", *about)
 

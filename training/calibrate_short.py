@@ -137,7 +137,7 @@ def read(
             score = head.score(reading, lexicon.coverage(each.question, text))
             rows.append((*features(each.question, text, span, reading, score), 1.0))
             match = answer_match(text[slice(*span)], each.answers)
-            right.append(float(match is not None and (match.exact or match.f1 >= RIGHT_FROM)))
+            right.append(float(match is not None and match.f1 >= RIGHT_FROM))
             owner.append(number)
     found = np.array(rows), np.array(right), np.array(owner)
     if keep:

@@ -12,7 +12,7 @@ import json
 import os
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -113,15 +113,15 @@ def head_file(
     return (json.dumps(head, indent=1) + "\n").encode()
 
 
-def write(files: dict[str, bytes]) -> None:
+def write(files: Mapping[str, bytes], folder: Path = FOLDER, id: str = MODEL_ID) -> None:
     """The files and the manifest that the loader checks them by; files not given stay as they are."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for name, data in files.items():
-        (FOLDER / name).write_bytes(data)
-    listed = [FOLDER / name for name in ("head.json", "lexicon.json", "model.onnx", "tokenizer.json")]
+        (folder / name).write_bytes(data)
+    listed = sorted(path for path in folder.iterdir() if path.name not in {"manifest.json", "MODEL_CARD.md"})
     digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in listed}
-    manifest = {"id": MODEL_ID, "sha256": digests}
-    (FOLDER / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    manifest = {"id": id, "sha256": digests}
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -130,6 +130,9 @@ def _checks() -> dict[str, list[Pair]]:
     from corpora.sources.checks import checks  # its tables need the product's readers, which a lent machine is without
 
     epochs = _held["epochs"]
+    if hasattr(epochs, "checks"):
+        found: dict[str, list[Pair]] = epochs.checks()
+        return found
     return checks(epochs.parts[0][0] if hasattr(epochs, "parts") else epochs)
 
 

@@ -1,6 +1,6 @@
 """Training on a machine with a GPU that is lent for minutes: pack here, train there, bring back and evaluate here.
 
-    python -m training.lent pack                               # here: runs/lent, as small as it can be
+    python -m training.lent pack [--windows]                   # here: runs/lent, as small as it can be
     python -m training.lent train NAME --minutes M --out OUT   # there: with torch, numpy and tokenizers alone
     python -m training.lent blend NAMES --out OUT              # there: the best average of what was trained
     python -m training.lent fetch NAME OUT                     # here: runs/lent/NAME/model.pt and a line in runs.jsonl
@@ -30,10 +30,11 @@ from training import checkpoints
 from training.bodies import BODIES, Body
 from training.checkpoints import quantize, restore
 from training.feed import Epochs, Feed
-from training.packed import SAID, Packed, Taught, pack_pairs, read_said
+from training.packed import Packed, pack_pairs
 from training.run import Run, complete, load_shipped
 from training.soups import CHOSEN_BY, SHOWN, HeldOut, average, choose_shares, read_held_out, write_held_out
 from training.torch_model import DROPOUT, CrossEncoder
+from training.weak_points import WeakPoints
 
 FOLDER, PACK = ROOT / "runs" / "lent", ROOT / "runs" / "mined.zip"
 RUNS = ROOT / "training" / "runs.jsonl"
@@ -53,8 +54,7 @@ BLEND = "blend"
 class Recipe:
     """How one set of weights is trained.
 
-    `teacher`: the share of each target that the weights it begins with say. `said`: the share of relevance that a
-    large teacher says (`training.teacher`); then pairs that it did not judge are left out.
+    `teacher`: the share of each target that the weights it begins with say.
     """
 
     body: str
@@ -62,16 +62,12 @@ class Recipe:
     seed: int = SEED
     dropout: float = DROPOUT
     teacher: float = 0.0
-    said: float = 0.0
 
 
 RECIPES = {
     "minilm": Recipe("minilm", 3e-4),
     "soft": Recipe("minilm", 3e-4, 61, 0.15, 0.5),
     "slow": Recipe("minilm", 1e-4, 62, 0.1, 0.3),
-    "taught": Recipe("minilm", 3e-4, 70, 0.1, 0.4, 0.75),
-    "taught-slow": Recipe("minilm", 1e-4, 71, 0.1, 0.4, 0.75),
-    "taught-all": Recipe("minilm", 3e-4, 72, 0.1, 0.4, 1.0),
     "e5-12": Recipe("e5-12", 2e-4),
     "e5-6": Recipe("e5-6", 3e-4),
 }
@@ -86,6 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     packing = does.add_parser("pack")
     packing.add_argument("--data", type=Path, default=DATA)
     packing.add_argument("--epochs", type=int, default=EPOCHS)
+    packing.add_argument("--windows", action="store_true", help="for the reader of every language: windows alone")
     training = does.add_parser("train")
     training.add_argument("name", choices=tuple(RECIPES))
     training.add_argument("--minutes", type=float, required=True, help="of training, loading included")
@@ -119,12 +116,24 @@ def pack(given: argparse.Namespace) -> None:
     from corpora.sources.checks import checks
     from training.mined import Mined, draw_weak_points
     from training.vectors import remembered
+    from training.windows import Windows
 
-    corpus, mined = Corpus(given.data, remembered), Mined(PACK)
+    corpus = Corpus(given.data, remembered)
+    if given.windows:
+        windows = Windows(corpus)
+        print(json.dumps(pack_pairs(map(windows.epoch, range(SEED, SEED + given.epochs)), given.folder / PAIRS)))
+        write_held_out(windows.checks(), WeakPoints([], []), given.folder / HELD)
+        save_e5(given)
+        return
+    mined = Mined(PACK)
     print(json.dumps(pack_pairs(draw_epochs(corpus, mined, given.epochs), given.folder / PAIRS)), flush=True)
     size = write_held_out(checks(corpus), draw_weak_points(mined.pack), given.folder / HELD)
     print(f"{HELD}: {size / 1e6:.1f} MB", flush=True)
     save_start(BODIES["minilm"].weights(), given.folder / "minilm.npz", None, {})
+    save_e5(given)
+
+
+def save_e5(given: argparse.Namespace) -> None:
     texts = list_texts(Packed(given.folder / PAIRS), given.epochs)
     save_start(BODIES["e5-12"].weights(), given.folder / "e5.npz", list_used(BODIES["e5-12"], texts), {})
 
@@ -194,10 +203,7 @@ def train(given: argparse.Namespace, began: float) -> None:
     given.out.mkdir(exist_ok=True)
     complete(given, **asdict(recipe), begin="lent", timed=True, every=float("inf"))
     given.data = given.folder / "none"
-    epochs: Epochs = Packed(given.folder / PAIRS, given.seed)
-    if recipe.said:
-        epochs = Taught(Packed(given.folder / PAIRS, given.seed), read_said(given.folder / SAID), recipe.said)
-    feed = Feed(epochs, given.seed, given.tokens, given.workers, body.reader, "fork")
+    feed = Feed(Packed(given.folder / PAIRS, given.seed), given.seed, given.tokens, given.workers, body.reader, "fork")
     torch.backends.cuda.enable_cudnn_sdp(False)  # it makes a plan for each new shape, and nearly every batch is one
     try:
         weights, about = read_start(given.folder / ("e5.npz" if body.shared else "minilm.npz"), body)

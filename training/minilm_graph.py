@@ -124,17 +124,16 @@ def build(
     return _model(graph, "all-MiniLM-L6-v2", {"input_ids": IDS}, outputs, probes if plan is None else {}), probes
 
 
-def build_evaluator(
-    weights: Weights, plan: Int8Plan | None = None, *, words: FourBits | None = None
-) -> tuple[onnx.ModelProto, dict[str, str]]:
+def build_evaluator(weights: Weights, plan: Int8Plan | None = None) -> tuple[onnx.ModelProto, dict[str, str]]:
     """The evaluator's cross-encoder in the same two forms; its heads stay float32.
 
     `weights` holds the encoder's tensors under the published names, and `kinds`, `relevance_hidden.*`,
-    `relevance.*`, `closeness.*`, `span.*`, `keep.*` as `training.torch_model` trains them. `words` is a word table in 4
-    bits that stands in for the one in `weights`.
+    `relevance.*`, `closeness.*`, `span.*`, `keep.*` as `training.torch_model` trains them. Where it has no words, the
+    graph takes `words`, their rows (batch, length, 384), in place of `input_ids`.
     """
     graph, final = _Graph(), layers_of(weights) - 1
-    x = _embedded(graph, weights, weights["embeddings.position_embeddings.weight"], plan is not None, words)
+    positions, given = weights["embeddings.position_embeddings.weight"], "embeddings.word_embeddings.weight" in weights
+    x = _embedded(graph, weights, positions, plan is not None) if given else _placed(graph, "words", positions)
     kinds = graph.add("Gather", [graph.constant("kinds.table", weights["kinds"]), "kinds"])
     read, probes = _encoded(graph, weights, plan, graph.add("Add", [x, kinds]), range(final))
 
@@ -163,7 +162,7 @@ def build_evaluator(
     # Not one product with the span's: its numbers would then differ from those before there was a keep head.
     graph.nodes.append(helper.make_node("Squeeze", [head(read, "keep"), number("two", 2)], ["keep"]))
     probes |= last
-    inputs = {"input_ids": IDS, "kinds": IDS, "asked": [1]}
+    inputs = ({"input_ids": IDS} if given else {"words": (*IDS, HIDDEN)}) | {"kinds": IDS, "asked": [1]}
     outputs: dict[str, list[str | int]] = {"relevance": ["batch"], "closeness": ["batch"]}
     outputs |= {"start": list(IDS), "end": list(IDS), "keep": list(IDS)}
     return _model(graph, "crag-evaluator", inputs, outputs, probes if plan is None else {}), probes
@@ -280,7 +279,7 @@ def _four_bit_rows(graph: _Graph, four: FourBits) -> str:
 
 def _placed(graph: _Graph, word: str, table: NDArray[np.float32]) -> str:
     """Each token's row plus the one of its position."""
-    length = graph.add("Shape", ["input_ids"], start=1, end=2)
+    length = graph.add("Shape", [word], start=1, end=2)
     start = graph.constant("start_at", np.array([0], np.int64))
     return graph.add("Add", [word, graph.add("Slice", [graph.constant("positions", table), start, length])])
 
@@ -292,7 +291,8 @@ def _model(
     outputs: Mapping[str, Sequence[str | int]],
     probes: Mapping[str, str],
 ) -> onnx.ModelProto:
-    given = [helper.make_tensor_value_info(key, TensorProto.INT64, list(shape)) for key, shape in inputs.items()]
+    kinds = {key: TensorProto.FLOAT if key == "words" else TensorProto.INT64 for key in inputs}
+    given = [helper.make_tensor_value_info(key, kinds[key], list(shape)) for key, shape in inputs.items()]
     made = [helper.make_tensor_value_info(key, TensorProto.FLOAT, list(shape)) for key, shape in outputs.items()]
     made += [helper.make_tensor_value_info(key, TensorProto.FLOAT, None) for key in dict.fromkeys(probes.values())]
     body = helper.make_graph(graph.nodes, name, given, made, list(graph.constants.values()))

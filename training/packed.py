@@ -6,14 +6,12 @@ texts that are parts of one another. What is held out is never in it.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import lzma
 import math
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -28,8 +26,6 @@ UNKNOWN = -1
 """Stands for the number of sentences to keep where they are not known."""
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 1 << 27}]
 """A window of 128 MB: texts of one document are found again wherever they stand."""
-SAID = "said.npz"
-"""Beside a file of pairs: what a teacher says of some of them, as logits by `pair_key`."""
 _STRINGS, _COLUMNS = "strings.jsonl.xz", "pairs.npz.xz"
 
 
@@ -68,33 +64,6 @@ def pack_pairs(epochs: Iterable[Sequence[Pair]], path: Path) -> dict[str, int]:
             file.writestr(zipfile.ZipInfo(name), lzma.compress(content, filters=_FILTERS))
     part.replace(path)
     return {"pairs": len(rows), "epochs": len(ends), "strings": len(numbers), "bytes": path.stat().st_size}
-
-
-def pair_key(pair: Pair) -> int:
-    """A number for a question with a text, the same on every machine."""
-    made = hashlib.blake2b(f"{pair.question}\0{pair.read}".encode(), digest_size=8).digest()
-    return int.from_bytes(made, "little")
-
-
-def read_said(path: Path) -> dict[int, float]:
-    """A teacher's logits by `pair_key`."""
-    with np.load(path, allow_pickle=False) as file:
-        return dict(zip(file["keys"].tolist(), file["logits"].astype(np.float64).tolist(), strict=True))
-
-
-class Taught:
-    """Epochs of the pairs that a teacher has judged, and a share of each target as it says it."""
-
-    def __init__(self, packed: Packed, said: Mapping[int, float], share: float) -> None:
-        self.packed, self.said, self.share = packed, said, share
-
-    def epoch(self, seed: int) -> list[Pair]:
-        found = []
-        for pair in self.packed.epoch(seed):
-            if (logit := self.said.get(pair_key(pair))) is not None:
-                target = (1 - self.share) * pair.label + self.share / (1 + math.exp(-logit))
-                found.append(replace(pair, target=target))
-        return found
 
 
 class Packed:

@@ -54,7 +54,7 @@ def load_state(folder: Path) -> dict[str, Any] | None:
 
 UNSET = {
     **{"only": (), "begin": "", "note": "", "stop": 0, "minutes": 0.0, "timed": False},
-    **{"every": 600.0, "check": 10**9, "dropout": DROPOUT, "teacher": 0.0, "said": 0.0},
+    **{"every": 600.0, "check": 10**9, "dropout": DROPOUT, "teacher": 0.0},
 }
 """What a run does that a command says nothing of."""
 
@@ -198,9 +198,7 @@ class Run:
                 soft = read_batch(self.teacher, given, longest) if self.teacher else None
         share = self.given.teacher if soft else 0.0
         relevance = functional.binary_cross_entropy_with_logits(
-            read.relevance.float(),
-            _soften(label, soft and soft.relevance, 0.0 if self.given.said else share),
-            weight=weight,
+            read.relevance.float(), _soften(label, soft and soft.relevance, share), weight=weight
         )
         placed = (given["start"] >= 0).float()
         places = torch.arange(ids.shape[1], device=self.device)

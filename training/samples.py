@@ -6,7 +6,7 @@ Without torch, so that processes which only prepare steps are small.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,6 +67,7 @@ class Reader:
     special = "[CLS]", "[SEP]", "[MASK]"
     last_special = 999
     """Ids up to this one are no pieces of words."""
+    words_of = WordReader
 
     def __init__(self) -> None:
         self.tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
@@ -74,12 +75,9 @@ class Reader:
         self.tokenizer.no_truncation()
         self.tokenizer.encode_special_tokens = True
         vocabulary = self.tokenizer.get_vocab()
-        self.words = self.word_reader(vocabulary)
+        self.words = self.words_of({number: piece for piece, number in vocabulary.items()}.__getitem__)
         self.cls, self.sep, self.mask = (vocabulary[name] for name in self.special)
         self._questions: dict[str, Words] = {}
-
-    def word_reader(self, vocabulary: Mapping[str, int]) -> WordReader:
-        return WordReader(vocabulary)
 
     def read(self, pairs: Sequence[Pair]) -> list[Sample]:
         questions = [pair.question for pair in pairs if pair.question not in self._questions]
@@ -98,8 +96,7 @@ class Reader:
             closeness = math.nan if pair.closeness is None else pair.closeness
             keep = self._keep(pair, encoding.offsets, title)
             keep = [UNKNOWN] * (asked + 2) + keep[: len(ids) - asked - 3] + [UNKNOWN]
-            target = pair.label if pair.target is None else pair.target
-            samples.append(Sample(ids, kinds, asked, target, pair.weight, start, end, closeness, keep))
+            samples.append(Sample(ids, kinds, asked, pair.label, pair.weight, start, end, closeness, keep))
         return samples
 
     @staticmethod

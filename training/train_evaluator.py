@@ -36,6 +36,7 @@ from training.run import Run, complete, digest, load_state
 from training.samples import STEP_TOKENS
 from training.torch_model import published_names
 from training.vectors import remembered
+from training.windows import Windows
 
 FIRST = 90_000
 """Pairs of the first sources in an epoch that also has mined ones."""
@@ -50,6 +51,7 @@ def main() -> None:
     parser.add_argument("--begin", default="base", help="base: the published encoder; shipped; or a file")
     parser.add_argument("--body", choices=tuple(BODIES), default="minilm", help="the encoder that is trained")
     parser.add_argument("--pack", type=Path, help="mined questions (training.mine), drawn beside the first sources")
+    parser.add_argument("--windows", action="store_true", help="trains a reader of windows, for the second look")
     parser.add_argument("--package", type=Path, help="the published encoder's package, else it is installed")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--tokens", type=int, default=STEP_TOKENS, help="a step; 32768 on a GPU")
@@ -80,6 +82,8 @@ def main() -> None:
         given.workers = min(12, max(1, (os.cpu_count() or 2) - 3)) if given.device.type == "cuda" else 0
     corpus = Corpus(given.data, remembered)
     epochs = Mixed([(corpus, FIRST), (Mined(given.pack), 0)]) if given.pack else corpus
+    if given.windows:
+        epochs = Windows(corpus)
     feed = Feed(epochs, given.seed, given.tokens, given.workers, BODIES[given.body].reader)
     try:
         torch.manual_seed(given.seed)

@@ -111,7 +111,7 @@ class Grade:
     Exactly one of `score` and `error` is set. `instead_of`: the evaluator that was to grade it, and `why` how that
     failed. Both `error` and `why` are sentences, or what is said of `who`, the id of a model. `failed_before`: so
     many times it had failed when it was given up for this run; 0 where it was asked. `fault`: what kind of failure it
-    was, where that is known. `by_meaning`: judged by closeness in meaning alone, as of a language that is not read.
+    was, where that is known. `english`: question and passage are; in other languages a judgement is less sure.
     """
 
     passage_id: str
@@ -126,7 +126,7 @@ class Grade:
     who: str = ""
     failed_before: int = 0
     fault: Reason | Literal[""] = ""
-    by_meaning: bool = False
+    english: bool = True
 
     def __post_init__(self) -> None:
         if (self.score is None) == (self.error is None):

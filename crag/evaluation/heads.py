@@ -150,22 +150,26 @@ def weigh(weights: Sequence[float], bias: float, values: Sequence[float]) -> flo
     return bias + sum(weight * value for weight, value in zip(weights, values, strict=True))
 
 
-def load_head(folder: Path = FOLDER) -> tuple[Head, Lexicon]:
-    """The shipped head and word counts. Raises ModelError if a file is missing, damaged or of other features."""
-    head, _, lexicon = _load(folder)
+def load_head(folder: Path = FOLDER, *, english: bool = True) -> tuple[Head, Lexicon]:
+    """The shipped head and word counts. Raises ModelError if a file is missing, damaged or of other features.
+
+    `english`: of which of the two models.
+    """
+    head, _, lexicon = _load(folder, english)
     return head, lexicon
 
 
-def load_strip_head(folder: Path = FOLDER) -> Layer:
+def load_strip_head(folder: Path = FOLDER, *, english: bool = True) -> Layer:
     """The shipped layer of `STRIP_FEATURES`: how likely a strip is evidence. Raises ModelError as `load_head` does."""
-    return _load(folder)[1]
+    return _load(folder, english)[1]
 
 
 @cache
-def _load(folder: Path) -> tuple[Head, Layer, Lexicon]:
+def _load(folder: Path, english: bool) -> tuple[Head, Layer, Lexicon]:
     try:
         files = verified_files(folder, MODEL_ID)
         given = json.loads(files["head.json"])
+        given = given if english else given["elsewhere"]
         head, strips = Head(*_layer(given, FEATURES)), Layer(*_layer(given["strips"], STRIP_FEATURES))
         counted = json.loads(files["lexicon.json"])
         return head, strips, Lexicon(counted["paragraphs"], counted["counts"])
@@ -195,12 +199,12 @@ def _layer(given: Mapping[str, object], names: Sequence[str]) -> tuple[tuple[flo
 
 ANSWER_FEATURES = {
     "answers": ("relevance", "words", "chance", "formula"),
-    "answers by meaning": ("odds", "chance", "crossing"),
+    "answers elsewhere": ("odds", "words", "chance", "crossing"),
 }
-"""What the layers weigh that say how likely a quoted answer is right, by their names: the second where the evaluator
-does not read the language. relevance: the logit of the quoted source; words: the log-odds of the words in it that
-answer; odds: that it answers, by its meaning; crossing: whether that is in another language than the question; the
-others are `QuotedAnswer.facts`."""
+"""What the layers weigh that say how likely a quoted answer is right, by their names: the second where question or
+source is in another language than English. relevance: the logit of the quoted source; words: the log-odds of the words
+in it that answer; odds: that it answers; crossing: whether one of the two alone is English; the others are
+`QuotedAnswer.facts`."""
 ODDS = 6.0
 """Log-odds are clipped here."""
 

@@ -34,15 +34,15 @@ from crag.evaluation.heads import (
 from crag.evaluation.refinement import joint_grade
 from crag.evaluation.second_look import (
     FLOOR,
-    MEANING_FEATURES,
     Look,
-    Meaning,
+    crosses_languages,
     is_english,
     likely_sentences,
     load_second,
     look_at_sentence,
     sentence_text,
 )
+from crag.models.any_language import AnyLanguage
 from crag.models.cross_encoder import FOLDER, MODEL_ID, CrossEncoder, Reading
 from crag.models.runtime import E5, MAX_CHARACTERS
 from crag.text.memory import on_deletion
@@ -150,27 +150,34 @@ REMEMBERED = 256
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A reading, none of a text without words, the second look, and the log-odds that the text answers."""
+    """A reading, none of a text without words, the second look, and the log-odds that the text answers.
+
+    `english`: which of the two models read it.
+    """
 
     reading: Reading | None
     odds: float
+    english: bool
     look: Look | None = None
 
 
 class LocalEvaluator:
-    """Reads question and passage together. Deterministic; a score depends on question and passage alone."""
+    """Reads question and passage together. Deterministic; a score depends on question and passage alone.
+
+    One model reads English. Where question or passage is in another language, a second one does.
+    """
 
     calls_models = False
     id = MODEL_ID
 
-    def __init__(self, threads: int = 0, folder: Path = FOLDER, meaning: E5 | None = None) -> None:
+    def __init__(self, threads: int = 0, folder: Path = FOLDER, embedder: E5 | None = None) -> None:
         """`threads` 0: as many as this process may use. `folder` holds the model's files, read at the first grade.
 
-        `meaning` is the embedding model for texts that are not English; without it, one of its own.
+        `embedder`: whose words the model of other languages reads; without it, one of its own.
         """
         self._folder = folder
-        self._encoder = CrossEncoder(threads, folder)
-        self._meaning = meaning or E5(threads)
+        self._english_reader = CrossEncoder(threads, folder)
+        self._any_reader = AnyLanguage(embedder or E5(threads), threads)
         self._lock = threading.Lock()
         self._latest: OrderedDict[tuple[str, str], _Read] = OrderedDict()
         on_deletion(self._forget)
@@ -194,12 +201,11 @@ class LocalEvaluator:
         if not spans or not isinstance(text, str):
             return [None] * len(spans)
         try:
-            strips, read = load_strip_head(self._folder), self._remembered(question, text)
+            read = self._remembered(question, text)
+            strips = load_strip_head(self._folder, english=read.english)
         except CragError:
             return [None] * len(spans)
         spans = [(max(0, start), min(max(0, end), len(text))) for start, end in spans]
-        if read.look and read.look.layer == "meaning":
-            return self._grade_meaning(question, [text[start:end] for start, end in spans], read.look, read.odds)
         scores: list[float | None] = []
         for start, end in spans:
             if read.reading is None or not text[start:end].strip():
@@ -210,39 +216,30 @@ class LocalEvaluator:
                 scores.append(strips.chance(strip_features(read.reading, start, end, read.odds)))
         return scores
 
-    def _grade_meaning(self, question: str, strips: Sequence[str], look: Look, odds: float) -> list[float | None]:
-        """The passage's odds, as they would be if each strip were its closest sentence."""
-        layer, closest = load_second(self._folder)["meaning"], look.values[0]
-        crossing = bool(look.values[MEANING_FEATURES.index("crossing")])
-        near = Meaning(question, self._meaning).near(strips, crossing=crossing)
-        return [
-            probability(odds + layer.fitted.weights[0] * (each - closest)) if strip.strip() else 0.0
-            for strip, each in zip(strips, near, strict=True)
-        ]
-
     def grade_parts(self, question: str, text: str) -> tuple[GradePart, ...]:
         """What each reading adds to the log-odds of the text's score; none of a text without words.
 
         From the reading that graded it, where that was not long ago.
         """
         try:
-            (head, lexicon), read = load_head(self._folder), self._remembered(question, text)
-            layers = load_second(self._folder)
+            read = self._remembered(question, text)
+            head, lexicon = load_head(self._folder, english=read.english)
+            layer = load_second(self._folder, english=read.english)
         except CragError:
             return ()
         if read.reading is None:
             return ()
-        parts = head.parts(read.reading, lexicon.coverage(question, text))
-        return layers[read.look.layer].parts(read.look, parts) if read.look else parts
+        parts = head.parts(read.reading, lexicon.coverage(question, text) if read.english else 0.0)
+        return layer.parts(read.look, parts) if read.look and layer else parts
 
     def read(self, question: str, passage: str) -> SpanReading | None:
         """The words of a passage that answer; None where it has no words, or the model can't be used."""
         try:
-            short = load_layer("short", SHORT_FEATURES, self._folder)
             read = self._remembered(question, passage)
+            short = load_layer("short" if read.english else "short elsewhere", SHORT_FEATURES, self._folder)
         except CragError:
             return None
-        if read.reading is None or short is None or (read.look and read.look.layer == "meaning"):
+        if read.reading is None or short is None:
             return None
         return read_words(short, question, passage, read.reading, probability(read.odds))
 
@@ -260,10 +257,10 @@ class LocalEvaluator:
         read = self._remembered(question, answer.text)
         if read.reading is None or not any(map(str.isalnum, answer.text)):
             return "answers", ()
-        if read.look and read.look.layer == "meaning":
-            crossing = read.look.values[MEANING_FEATURES.index("crossing")]
-            found = {"odds": clip(read.odds, ODDS), "crossing": crossing}
-            return "answers by meaning", answer_features("answers by meaning", answer, found)
+        if not read.english:
+            crossing = crosses_languages(question, answer.text, load_head(self._folder)[1])
+            found = {"odds": clip(read.odds, ODDS), "crossing": float(crossing)}
+            return "answers elsewhere", answer_features("answers elsewhere", answer, found)
         return "answers", answer_features("answers", answer, {"relevance": clip(read.reading.relevance, CLIP)})
 
     def grade_set(self, question: str, texts: Sequence[GradedText]) -> SetGrade | None:
@@ -285,21 +282,21 @@ class LocalEvaluator:
         _, lexicon = load_head(self._folder)
         best = sorted(texts, key=lambda each: -each.score)[:NEAREST]
         read = [(each.text, self._remembered(question, each.text)) for each in best]
-        if any(each.look and each.look.layer == "meaning" for _, each in read):
-            return None  # the layer was fitted on what the model reads, which is English
+        if not all(each.english for _, each in read):
+            return None  # the layer was fitted on English
         found = [(text, each.reading) for text, each in read if each.reading]
         return read_set(question, texts, found, lexicon) if found else None
 
     def looks(self, question: str, texts: Sequence[str]) -> list[Look | None]:
         """What a second look at each text finds; None of a text without words, or too unlikely. Raises ModelError."""
-        return self._look(question, texts, self._read_once(question, texts))
+        return self._look(question, texts, self._read_once(question, texts, self._english(question, texts)))
 
     def _read(self, question: str, texts: Sequence[str]) -> list[_Read]:
         """Read the whole texts, look at them again, and remember both."""
-        layers, found = load_second(self._folder), self._read_once(question, texts)
-        for at, look in enumerate(self._look(question, texts, found) if layers else ()):
-            if look and look.layer in layers:
-                found[at] = replace(found[at], odds=layers[look.layer].odds(look), look=look)
+        found = self._read_once(question, texts, self._english(question, texts))
+        for at, look in enumerate(self._look(question, texts, found)):
+            if look and (layer := load_second(self._folder, english=found[at].english)):
+                found[at] = replace(found[at], odds=layer.odds(look), look=look)
         with self._lock:
             for text, read in zip(texts, found, strict=True):
                 self._latest[_key(question, text)] = read
@@ -308,38 +305,45 @@ class LocalEvaluator:
                 self._latest.popitem(last=False)
         return found
 
-    def _read_once(self, question: str, texts: Sequence[str]) -> list[_Read]:
-        head, lexicon = load_head(self._folder)
-        return [
-            _Read(reading, head.odds(reading, lexicon.coverage(question, text)) if reading else 0.0)
-            for text, reading in zip(texts, self._encoder.read(question, texts), strict=True)
-        ]
+    def _english(self, question: str, texts: Sequence[str]) -> list[bool]:
+        """Whether question and text are both English, for each text."""
+        _, lexicon = load_head(self._folder)
+        asked = is_english(question, lexicon)
+        return [asked and is_english(text[:MAX_CHARACTERS], lexicon, asked) for text in texts]
+
+    def _read_once(self, question: str, texts: Sequence[str], english: Sequence[bool]) -> list[_Read]:
+        found: list[_Read] = [_Read(None, 0.0, own) for own in english]
+        for own, reader in ((True, self._english_reader), (False, self._any_reader)):
+            places = [at for at, each in enumerate(english) if each is own]
+            if not places:
+                continue
+            head, lexicon = load_head(self._folder, english=own)
+            for at, reading in zip(places, reader.read(question, [texts[at] for at in places]), strict=True):
+                if reading:
+                    covered = lexicon.coverage(question, texts[at]) if own else 0.0
+                    found[at] = _Read(reading, head.odds(reading, covered), own)
+        return found
 
     def _look(self, question: str, texts: Sequence[str], first: Sequence[_Read]) -> list[Look | None]:
-        _, lexicon = load_head(self._folder)
-        english, asked = is_english(question, lexicon), None
         looks: list[Look | None] = [None] * len(texts)
-        spans: list[tuple[int, tuple[int, int]]] = []
-        for at, read in enumerate(first):
-            text = texts[at][:MAX_CHARACTERS]
-            if read.reading is None:
-                continue
-            if (same := is_english(text, lexicon, english) == english) and english:
-                likely = likely_sentences(text, read.reading) if read.odds >= FLOOR else []
-                spans += [(at, span) for span in likely]
-                continue
-            asked = asked or Meaning(question, self._meaning)
-            looks[at] = asked.look(question, text, read.odds if same else None)
-        windows = [sentence_text(texts[at][:MAX_CHARACTERS], span) for at, span in spans]
-        others = [window for window, (at, _) in zip(windows, spans, strict=True) if window != texts[at]]
-        odds = {window: read.odds for window, read in zip(others, self._read_once(question, others), strict=True)}
+        read = [text[:MAX_CHARACTERS] for text in texts]
+        spans = [
+            (at, span)
+            for at, each in enumerate(first)
+            if each.reading and each.odds >= FLOOR
+            for span in likely_sentences(read[at], each.reading)
+        ]
+        windows = {(at, span): sentence_text(read[at], span) for at, span in spans}
+        others = [(window, first[at].english) for (at, _), window in windows.items() if window != texts[at]]
+        again = self._read_once(question, [window for window, _ in others], [english for _, english in others])
+        odds = {each: found.odds for each, found in zip(others, again, strict=True)}
         best = dict[int, tuple[float, tuple[int, int]]]()
-        for (at, span), window in zip(spans, windows, strict=True):
-            sentence = odds.get(window, first[at].odds)
+        for (at, span), window in windows.items():
+            sentence = odds.get((window, first[at].english), first[at].odds)
             if at not in best or sentence > best[at][0]:
                 best[at] = sentence, span
         for at, (sentence, span) in best.items():
-            looks[at] = look_at_sentence(question, texts[at][:MAX_CHARACTERS], span, first[at].odds, sentence)
+            looks[at] = look_at_sentence(question, read[at], span, first[at].odds, sentence)
         return looks
 
     def _forget(self, gone: Collection[str]) -> None:
@@ -368,9 +372,13 @@ class LocalEvaluator:
             score, reason = 0.0, "no words to read"
             if read.reading:
                 score, reason = probability(read.odds), _reason(read.reading, read.look, text)
-            apart = read.look is not None and read.look.layer == "meaning"
             yield Grade(
-                passage_id=passage.id, score=score, reason=reason, evaluator=self.id, seconds=seconds, by_meaning=apart
+                passage_id=passage.id,
+                score=score,
+                reason=reason,
+                evaluator=self.id,
+                seconds=seconds,
+                english=read.english,
             )
 
     def _failed(self, passage_id: str, error: str, started: float) -> Grade:
@@ -385,8 +393,6 @@ def _key(question: str, text: str) -> tuple[str, str]:
 
 def _reason(reading: Reading, look: Look | None, text: str) -> str:
     """What the score rests on, in plain words: the likeliest answer and the sentence it stands in."""
-    if look and look.layer == "meaning":
-        return f"closest in meaning, for the check reads English alone: {_quote(text[look.start : look.end])}"
     if look and look.binding.missed:
         asked, other = look.binding.missed
         return f"it is about {other}, the question about {asked}: {_quote(text[look.start : look.end])}"

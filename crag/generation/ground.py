@@ -51,7 +51,7 @@ def _unknown_text(grades: Collection[Grade]) -> str:
     if failed:
         return f"{failed} of {count(len(grades), 'passage')} could not be judged, so the answer may stand in them."
     unsure = "The relevance check is sure in English alone, so the answer may stand in your documents all the same."
-    return unsure if grades and all(grade.by_meaning for grade in grades) else ""
+    return unsure if grades and not any(grade.english for grade in grades) else ""
 
 
 def with_differing(answer: Answer, lookup: Lookup | None, foreign: Container[str]) -> Answer:

@@ -11,6 +11,8 @@ from crag.core.model_ids import Maker
 from crag.core.protocols import Chat, Cut, Messages
 from crag.core.settings import Settings
 from crag.core.types import Answer, Chunk, Doubt, Remark, Reported, Strip, WebPage
+from crag.evaluation.heads import load_head
+from crag.evaluation.second_look import crosses_languages
 from crag.generation.cells import FoundCell, Lookup, contradicts_cell, look_up
 from crag.generation.citations import MARK, abstention, read_marks, usable_of
 from crag.generation.ground import cite, with_differing
@@ -20,7 +22,6 @@ from crag.generation.subjects import Subjects, subjects_of
 from crag.generation.verification import abstains
 from crag.text.formats import count
 from crag.text.guard import UNTRUSTED, fence, fence_text
-from crag.text.languages import other_language
 from crag.text.words import loop_in
 
 NO_ANSWER = "NO ANSWER"
@@ -133,7 +134,7 @@ class LlmGenerator:
             return
         if said < len(text):
             yield text[said:]
-        if other_language(question, whole):
+        if crosses_languages(question, whole, load_head()[1]):
             remarks.append("other language")
         cited = tuple(Place(shown[given - 1].strips[:1], sources).cite(number) for given, number in numbers.items())
         yield Answer(text=whole, by=self.by, citations=cited, remarks=tuple(remarks))

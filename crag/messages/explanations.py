@@ -34,7 +34,6 @@ _PARTS = {
     "coverage": "Share of the question's words in the text",
     "closeness": "Closeness in meaning",
     "sentence": "How far its likeliest sentence answers by itself",
-    "meaning": "How near its closest sentence is in meaning and words, since one of the two is not English",
     "figures": "Years and numbers of the question that stand around that sentence, or in the text",
     "names": "Names of the question that stand around that sentence alone",
     "bias": "Starting point",

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crag.models.runtime import Loaded, batches, load, load_tokenizer, readable, verified_files
 from crag.text.memory import remember
+from crag.text.sentences import sentences
 from crag.text.words import stem
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
 
 HEAD, TAIL = 96, 32
 """Question tokens that are read of a longer question: what is asked stands at one of its ends."""
@@ -67,8 +64,9 @@ class Words:
 class WordReader:
     """Puts word pieces together to words again."""
 
-    def __init__(self, vocabulary: Mapping[str, int]) -> None:
-        self._pieces = {number: piece for piece, number in vocabulary.items()}
+    def __init__(self, piece: Callable[[int], str]) -> None:
+        """`piece`: the word piece of an id."""
+        self._piece = piece
 
     def words(self, ids: Sequence[int]) -> Words:
         roots, classes = [""] * len(ids), [0] * len(ids)
@@ -83,8 +81,8 @@ class WordReader:
 
     def _word(self, ids: Sequence[int], at: int) -> tuple[int, str, bool]:
         """Where the word that begins at a token ends, the word, and whether it is a rare one."""
-        end, word = at + 1, self._pieces[ids[at]]
-        while end < len(ids) and (piece := self._pieces[ids[end]]).startswith("##"):
+        end, word = at + 1, self._piece(ids[at])
+        while end < len(ids) and (piece := self._piece(ids[end])).startswith("##"):
             word, end = word + piece[2:], end + 1
         return end, word, end - at > 1 or ids[at] >= RARE
 
@@ -129,17 +127,13 @@ def paired(question: Words, passage: Words, title: int, cls: int, sep: int) -> t
 
 
 FOLDER = Path(__file__).parent / "local-evaluator"
-MODEL_ID = "local-8"
-WINDOW = 224
-"""Tokens of a long text that are read at once, after its title."""
-STRIDE = 160
-"""From one window's first token to the next one's."""
+MODEL_ID = "local-9"
 CALL_TOKENS = 256
 """Tokens in one call of the model: chunks go one by one, so that ten of them keep all cores busy to the end."""
 MAX_SPAN = 30
 """Tokens of the longest answer that is looked for."""
 MAX_TITLE = 32
-"""Tokens of a long text's title that are read again with each window."""
+"""Tokens of a long text's title that are read with each window."""
 OUTPUTS = ["relevance", "closeness", "start", "end", "keep"]
 KEPT_CLIP = 12.0
 """The largest logit of a token's, and so of a span's, being evidence."""
@@ -184,129 +178,136 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class _Window:
+class Window:
+    """A part of a text, which has that number, under its title, as ids and kinds of tokens.
+
+    `places`: where each of its tokens stands in the text, [start, end), those of the title first, which are `titled`.
+    """
+
     text: int
     ids: list[int]
     kinds: list[int]
-    offsets: list[tuple[int, int]]
-    again: int
-    """How many of the passage's tokens are its title, read again: no answer is looked for there."""
-    first: int
-    """The number of the text's token that comes first after those."""
+    places: NDArray[np.int32]
+    titled: int
 
 
-class _Evidence:
-    """The keep logits of one text's tokens, each from the window in which it stands farthest from an end."""
+Tokens = tuple[Sequence[int], Sequence[tuple[int, int]]]
+"""The ids of a text's tokens, and where each of them stands in it."""
 
-    def __init__(self, offsets: Sequence[tuple[int, int]], titled: int) -> None:
-        self.keep = np.zeros(len(offsets), np.float32)
-        self.places = np.array(offsets, np.int32).reshape(-1, 2)
-        self.titled = titled
-        self._depth = np.full(len(offsets), -1)
 
-    def add(self, window: _Window, keep: NDArray[np.float32]) -> None:
-        own = keep[window.again :]
-        number = np.arange(len(own))
-        depth = np.minimum(number, number[::-1])
-        where = slice(window.first, window.first + len(own))
-        better = depth > self._depth[where]
-        self.keep[where][better] = own[better]
-        self._depth[where][better] = depth[better]
-        title = slice(0, window.again)
-        unread = self._depth[title] < 0
-        self.keep[title][unread] = keep[: window.again][unread]
-        self._depth[title][unread] = 0
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What a reader has loaded. `marks`: the ids of the tokens that begin an input and that end its parts.
+
+    `feed`: the inputs of the graph that stand for the ids of tokens (batch, length).
+    """
+
+    loaded: Loaded
+    encode: Callable[[Sequence[str]], list[Tokens]]
+    words: WordReader
+    marks: tuple[int, int]
+    feed: Callable[[NDArray[np.int64]], dict[str, NDArray[np.generic]]]
 
 
 class CrossEncoder:
     """Safe to call from several threads; loaded at the first call. A reading depends on question and text alone."""
 
+    window = MAX_PAIR
+    """Tokens of a text that are read at once; a longer one is read in runs of whole sentences, each under its title."""
+
     def __init__(self, threads: int = 0, folder: Path = FOLDER) -> None:
         """`threads` 0: as many as this process may use. `folder` holds the files the manifest lists."""
         self._threads, self._folder = threads, folder
         self._lock = threading.Lock()
-        self._loaded: tuple[Loaded, Tokenizer] | None = None
-        self._words = WordReader({})
-        self._marks = (0, 0)
+        self._loaded: Model | None = None
 
     def read(self, question: str, texts: Sequence[str]) -> list[Reading | None]:
         """One reading a text, in order; None for a text without words. Raises ModelError if the model is unusable.
 
         Of a question the first 96 and last 32 tokens are read, of a text the first 16,000 characters.
         """
-        loaded, tokenizer = self._load()
-        ids = cut_question(tokenizer.encode(readable(question), add_special_tokens=False).ids)
-        asked = self._words.words(ids or [self._marks[1]])  # a question without a token is read as an empty one
+        with self._lock:
+            self._loaded = model = self._loaded or self._load()
+        [(ids, _)] = model.encode([readable(question)])
+        asked = model.words.words(cut_question(ids) or [model.marks[1]])  # without a token, an empty one
         read = [readable(text) for text in texts]
-        encoded = tokenizer.encode_batch(read, add_special_tokens=False)
-        windows: list[_Window] = []
-        evidence: list[_Evidence] = []
-        for number, (text, encoding) in enumerate(zip(read, encoded, strict=True)):
-            titled = _tokens_until(title_end(text), encoding.offsets)
-            evidence.append(_Evidence(encoding.offsets, titled))
-            windows += self._windows(number, asked, titled, encoding.ids, encoding.offsets)
-        found: list[Reading | None] = [None] * len(windows)
-        kept = [np.zeros(0, np.float32)] * len(windows)
+        windows = list[Window]()
+        for number, (text, tokens) in enumerate(zip(read, model.encode(read), strict=True)):
+            windows += self._windows(model, number, asked, text, tokens)
+        found = dict[int, Reading]()
 
         def run(batch: list[int]) -> None:
-            feed = {
-                "input_ids": np.array([windows[index].ids for index in batch], np.int64),
-                "kinds": np.array([windows[index].kinds for index in batch], np.int64),
-                "asked": np.array([len(asked.ids)], np.int64),
-            }
-            relevance, closeness, start, end, keep = loaded.session.run(OUTPUTS, feed)
+            feed = model.feed(np.array([windows[index].ids for index in batch], np.int64))
+            feed["kinds"] = np.array([windows[index].kinds for index in batch], np.int64)
+            feed["asked"] = np.array([len(asked.ids)], np.int64)
+            relevance, closeness, start, end, keep = model.loaded.session.run(OUTPUTS, feed)
             for row, index in enumerate(batch):
                 window = windows[index]
-                first, last, span = _best_span(start[row], end[row], len(asked.ids) + 2 + window.again)
-                offsets = window.offsets[window.again :]
-                place = offsets[first][0], offsets[last][1]
+                first, last, span = _best_span(start[row], end[row], len(asked.ids) + 2 + window.titled)
+                places = window.places[window.titled :]
+                answer = int(places[first][0]), int(places[last][1])
                 logits = float(relevance[row]), span, float(closeness[row])
-                own = evidence[window.text]
-                found[index] = Reading(*logits, *place, len(window.ids), own.keep, own.places, own.titled)
-                kept[index] = keep[row, len(asked.ids) + 2 : -1]
+                kept = keep[row, len(asked.ids) + 2 : -1]
+                found[index] = Reading(*logits, *answer, len(window.ids), kept, window.places, window.titled)
 
-        loaded.each(run, batches([len(window.ids) for window in windows], CALL_TOKENS))
-        best: list[Reading | None] = [None] * len(texts)
-        for window, reading, keep in zip(windows, found, kept, strict=True):
-            evidence[window.text].add(window, keep)
-            known = best[window.text]
-            if reading is not None and (known is None or reading.relevance > known.relevance):
-                best[window.text] = reading
-        return best
+        model.loaded.each(run, batches([len(window.ids) for window in windows], CALL_TOKENS))
+        by_text: list[list[Reading]] = [[] for _ in texts]
+        for index, window in enumerate(windows):
+            by_text[window.text].append(found[index])
+        return [_join(each) if each else None for each in by_text]
 
-    def _windows(
-        self, number: int, asked: Words, title: int, ids: list[int], offsets: list[tuple[int, int]]
-    ) -> list[_Window]:
-        words, room = self._words.words(ids), MAX_PAIR - 3 - len(asked.ids)
-        if len(ids) <= room:
-            cuts = [(0, len(ids))] if ids else []
-        else:
-            title = min(title, MAX_TITLE)
-            size = min(WINDOW, room) - title
-            starts = range(title, len(ids) - size + STRIDE, STRIDE)
-            cuts = [(min(at, len(ids) - size), min(at, len(ids) - size) + size) for at in starts]
-        made = []
+    def _windows(self, model: Model, number: int, asked: Words, text: str, tokens: Tokens) -> Iterator[Window]:
+        ids, offsets = tokens
+        words, places = model.words.words(ids), np.array(offsets, np.int32).reshape(-1, 2)
+        title, room = title_end(text), min(self.window, MAX_PAIR - 3 - len(asked.ids))
+        titled = int((places[:, 1] <= title).sum()) if title else 0
+        again, cuts = titled, [(titled, len(ids))]
+        if len(ids) > room:
+            again = min(titled, MAX_TITLE)
+            ends = np.searchsorted(places[:, 0], [end for _, end in sentences(text)])
+            cuts = list(_runs(again, [*map(int, ends), len(ids)], room - again))
         for first, last in cuts:
-            again = title if first else 0
-            read = words.cut(0, again) + words.cut(first, last) if again else words.cut(first, last)
-            joined, kinds = paired(asked, read, title, *self._marks)
-            made.append(_Window(number, joined, kinds, offsets[:again] + offsets[first:last], again, first))
-        return made
+            if first < last:
+                joined, kinds = paired(asked, words.cut(0, again) + words.cut(first, last), again, *model.marks)
+                yield Window(number, joined, kinds, np.concatenate([places[:again], places[first:last]]), again)
 
-    def _load(self) -> tuple[Loaded, Tokenizer]:
-        with self._lock:
-            if self._loaded is None:
-                files = verified_files(self._folder, MODEL_ID)
-                tokenizer = load_tokenizer(files["tokenizer.json"].decode())
-                vocabulary = tokenizer.get_vocab()
-                self._words = WordReader(vocabulary)
-                self._marks = (vocabulary["[CLS]"], vocabulary["[SEP]"])
-                self._loaded = load(files["model.onnx"], self._threads, "retrieval evaluator"), tokenizer
-            return self._loaded
+    def _load(self) -> Model:
+        files = verified_files(self._folder, MODEL_ID)
+        tokenizer = load_tokenizer(files["tokenizer.json"].decode())
+        vocabulary = tokenizer.get_vocab()
+        pieces = {number: piece for piece, number in vocabulary.items()}
+
+        def encode(texts: Sequence[str]) -> list[Tokens]:
+            return [(each.ids, each.offsets) for each in tokenizer.encode_batch(texts, add_special_tokens=False)]
+
+        return Model(
+            load(files["model.onnx"], self._threads, "retrieval evaluator"),
+            encode,
+            WordReader(pieces.__getitem__),
+            (vocabulary["[CLS]"], vocabulary["[SEP]"]),
+            lambda ids: {"input_ids": ids},
+        )
 
 
-def _tokens_until(end: int, offsets: Sequence[tuple[int, int]]) -> int:
-    return sum(last <= end for _, last in offsets) if end else 0
+def _runs(start: int, ends: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
+    """Runs of sentences that end at these tokens, [start, end), of at most so many tokens; a longer sentence is cut."""
+    last = start
+    for end in ends:
+        while end - start > most:
+            cut = last if last > start else start + most
+            yield start, cut
+            start = last = cut
+        last = max(last, end)
+    yield start, last
+
+
+def _join(windows: Sequence[Reading]) -> Reading:
+    """The reading of the best window, with the evidence of all."""
+    first, *others = windows
+    keep = [first.keep, *(each.keep[each.titled :] for each in others)]
+    places = [first.places, *(each.places[each.titled :] for each in others)]
+    best = max(windows, key=lambda each: each.relevance)
+    return replace(best, keep=np.concatenate(keep), places=np.concatenate(places), titled=first.titled)
 
 
 def _best_span(start: NDArray[np.float32], end: NDArray[np.float32], ahead: int) -> tuple[int, int, float]:

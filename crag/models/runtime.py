@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -126,7 +125,8 @@ class WordPieces:
     """
 
     def __init__(self, description: bytes, max_tokens: int) -> None:
-        """`description`: a `tokenizer.json` whose model is Unigram. Its first four pieces are no text."""
+        """`description`: a `tokenizer.json` whose model is Unigram. Its first four pieces are no text. `max_tokens`: of
+        what `read` gives."""
         self._before, begin, rest = description.decode().partition('"vocab":[[')
         rows, end, self._after = rest.rpartition('],"byte_fallback"')
         self._before, self._after, self._max = self._before + begin, end + self._after, max_tokens
@@ -137,18 +137,30 @@ class WordPieces:
         self._parts = 0
         self._lock = threading.Lock()
 
-    def read(self, texts: Sequence[str], *, special: bool = True) -> list[list[int]]:
-        """The pieces of each text's beginning, as their places in the vocabulary; `special`: also those that begin and
-        end a text."""
+    def read(self, texts: Sequence[str]) -> list[list[int]]:
+        """The pieces of each text's beginning, as their places in the vocabulary, between those that begin and end a
+        text."""
         given = [readable(text) for text in texts]
-        if self._whole is None and self._parts < SELDOM and sum(map(len, given)) <= FEW:
+        tokenizer, places = self._tokenizer_of(given)
+        read = (each.ids for each in tokenizer.encode_batch_fast(given))
+        cut = (ids if len(ids) <= self._max else [*ids[: self._max - 1], ids[-1]] for ids in read)
+        return [[places[id] for id in ids] if places else ids for ids in cut]
+
+    def encode(self, texts: Sequence[str]) -> list[tuple[Sequence[int], Sequence[tuple[int, int]]]]:
+        """All pieces of each text, none that begins or ends it, and where each of them stands in it, [start, end)."""
+        given = [readable(text) for text in texts]
+        tokenizer, places = self._tokenizer_of(given)
+        read = tokenizer.encode_batch(given, add_special_tokens=False)
+        return [([places[id] for id in each.ids] if places else each.ids, each.offsets) for each in read]
+
+    def _tokenizer_of(self, texts: Sequence[str]) -> tuple[Tokenizer, list[int]]:
+        """What reads these texts, and of which places in the vocabulary its pieces are: of none, if of all."""
+        if self._whole is None and self._parts < SELDOM and sum(map(len, texts)) <= FEW:
             self._parts += 1
-            tokenizer, places = self._part(given)
-            read = tokenizer.encode_batch_fast(given, add_special_tokens=special)
-            return [[places[id] for id in each.ids] for each in read]
+            return self._part(texts)
         with self._lock:
             self._whole = self._whole or self._tokenizer(range(len(self._rows)))
-        return [each.ids for each in self._whole.encode_batch_fast(given, add_special_tokens=special)]
+        return self._whole, []
 
     def text(self, place: int) -> str:
         """A piece as text; "▁" stands for a blank."""
@@ -166,9 +178,7 @@ class WordPieces:
 
     def _tokenizer(self, places: Iterable[int]) -> Tokenizer:
         rows = "],[".join(self._rows[place] for place in places)
-        tokenizer = load_tokenizer(f"{self._before}{rows}]{self._after}")
-        tokenizer.enable_truncation(self._max)
-        return tokenizer
+        return load_tokenizer(f"{self._before}{rows}]{self._after}")
 
 
 def sentence_vectors(loaded: Loaded, texts: Sequence[Sequence[int]], dimension: int) -> NDArray[np.float32]:
@@ -213,8 +223,6 @@ MAX_TOKENS = 256
 """Tokens of a text that its vector is made of, the two special ones and the prefix included."""
 PASSAGE, QUESTION = "passage: ", "query: "
 """The prefixes of texts and of questions that E5 was trained with."""
-COMMON = 200
-"""So many word pieces, the commonest of all languages, tell no text from another."""
 
 
 class E5:
@@ -253,26 +261,14 @@ class E5:
                 self._model = loaded, pieces.result(), centres
             return self._model
 
+    def vocabulary(self) -> WordPieces:
+        """Its word pieces. Raises what `embed` does."""
+        return self._load()[1]
+
     def embed_question(self, text: str) -> NDArray[np.float32]:
         """The vector of a text to search by, shape (384,). Raises what `embed` does."""
         found: NDArray[np.float32] = self._embed(QUESTION, [text])[0]
         return found
-
-    def pieces(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """The word pieces with letters or digits of each text's first 256 tokens, in small letters, with their rarity.
-
-        Rarity is 0 and more: the vocabulary of all languages stands in order of frequency, which falls with the place
-        in it. Raises what `embed` does.
-        """
-        known = self._load()[1]
-        return [
-            {
-                piece.lstrip("▁").casefold(): math.log(place / COMMON)
-                for place, piece in ((place, known.text(place)) for place in read if place > COMMON)
-                if any(map(str.isalnum, piece))
-            }
-            for read in known.read(texts, special=False)
-        ]
 
     def _embed(self, prefix: str, texts: Sequence[str]) -> NDArray[np.float32]:
         loaded, pieces, centres = self._load()

@@ -14,7 +14,6 @@ from crag.models.cross_encoder import (
     KINDS,
     MAX_PAIR,
     MODEL_ID,
-    WINDOW,
     CrossEncoder,
     Reading,
     WordReader,
@@ -83,7 +82,7 @@ def test_every_token_of_a_long_text_is_read_for_evidence() -> None:
     [reading] = MODEL.read(QUESTION, [text])
     assert reading is not None
     assert [text[a:b] for a, b in reading.places[:2]] == ["The", "bridge"] and reading.titled == 2
-    assert len(reading.keep) == len(reading.places) > 3 * WINDOW
+    assert len(reading.keep) == len(reading.places) > 3 * MAX_PAIR
     assert (reading.places[1:, 0] >= reading.places[:-1, 1]).all()
     assert reading.places[-1].tolist() == [len(text.rstrip()) - 1, len(text.rstrip())]
     assert (reading.keep != 0).all()
@@ -123,7 +122,7 @@ def test_a_span_without_a_token_is_no_evidence(span: tuple[int, int]) -> None:
 
 
 PIECES = ["the", "bridge", "?", "design", "##ed", "zu", "##ber", "s", "7", "designer", "19", "##02"]
-WORDS = WordReader({piece: number for number, piece in enumerate(PIECES)})
+WORDS = WordReader(PIECES.__getitem__)
 
 
 def read(*pieces: str) -> Words:

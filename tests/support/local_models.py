@@ -18,7 +18,7 @@ from tests.support.remembering import RememberingE5, RememberingEvaluator
 def parts() -> dict[str, Any]:
     """The embedder and the evaluator, as an engine takes them."""
     embedder = RememberingE5(threads=1)
-    return {"embedder": embedder, "evaluator": RememberingEvaluator(threads=1, meaning=embedder)}
+    return {"embedder": embedder, "evaluator": RememberingEvaluator(threads=1, embedder=embedder)}
 
 
 def engine(config: AppConfig, **given: Any) -> Engine:

@@ -15,7 +15,9 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from crag.evaluation.local import LocalEvaluator
-from crag.models.cross_encoder import CrossEncoder, Reading
+from crag.models.any_language import MODEL_ID as ANY_ID
+from crag.models.any_language import AnyLanguage
+from crag.models.cross_encoder import MODEL_ID, CrossEncoder, Reading
 from crag.models.runtime import E5
 
 FOLDER = "TEST_VECTORS"
@@ -26,6 +28,7 @@ _LONG = 32
 """So many texts at once take the models seconds."""
 
 T = TypeVar("T")
+Read = Callable[[str, Sequence[str]], list[Reading | None]]
 
 
 class RememberingE5(E5):
@@ -41,17 +44,27 @@ class RememberingE5(E5):
 class RememberingEvaluator(LocalEvaluator):
     """Grades as the local evaluator does, from readings that a process of the tests has made before."""
 
-    def __init__(self, threads: int = 0, meaning: E5 | None = None) -> None:
-        super().__init__(threads, meaning=meaning)
-        self._encoder = _RememberingEncoder(threads)
+    def __init__(self, threads: int = 0, embedder: E5 | None = None) -> None:
+        super().__init__(threads, embedder=embedder)
+        self._english_reader = _RememberingEnglish(threads)
+        self._any_reader = _RememberingAny(embedder or E5(threads), threads)
 
 
-class _RememberingEncoder(CrossEncoder):
+class _RememberingEnglish(CrossEncoder):
     def read(self, question: str, texts: Sequence[str]) -> list[Reading | None]:
-        def fresh(places: list[int]) -> list[Reading | None]:
-            return super(_RememberingEncoder, self).read(question, [texts[place] for place in places])
+        return _read(super().read, MODEL_ID, question, texts)
 
-        return _known([(RememberingEvaluator.id, question, text) for text in texts], fresh)
+
+class _RememberingAny(AnyLanguage):
+    def read(self, question: str, texts: Sequence[str]) -> list[Reading | None]:
+        return _read(super().read, ANY_ID, question, texts)
+
+
+def _read(read: Read, id: str, question: str, texts: Sequence[str]) -> list[Reading | None]:
+    def fresh(places: list[int]) -> list[Reading | None]:
+        return read(question, [texts[place] for place in places])
+
+    return _known([(id, question, text) for text in texts], fresh)
 
 
 _writing = threading.Lock()

@@ -48,7 +48,7 @@ class Given:
 def settings(out: Path, **changed: Any) -> argparse.Namespace:
     out.mkdir(exist_ok=True)
     planned = {"steps": 12, "tokens": 256, "rate": 1e-4, "seed": 5, "only": [], "begin": "shipped"}
-    planned |= {"body": "minilm", "dropout": 0.1, "teacher": 0.0, "said": 0.0}
+    planned |= {"body": "minilm", "dropout": 0.1, "teacher": 0.0}
     leg = {"note": "", "stop": 0, "minutes": 0.0, "every": 600.0, "check": 1000, "timed": False}
     return argparse.Namespace(**{**planned, **leg, "device": CPU, "out": out, "data": out, **changed})
 

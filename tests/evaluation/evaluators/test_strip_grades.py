@@ -62,7 +62,7 @@ def test_what_was_graded_is_not_read_again(tmp_path: Path) -> None:
     shutil.copytree(FOLDER, folder)
     evaluator = LocalEvaluator(folder=folder)
     list(evaluator.grade(QUESTION, [passage(ABOUT)]))
-    evaluator._encoder = LocalEvaluator(folder=tmp_path)._encoder
+    evaluator._english_reader = LocalEvaluator(folder=tmp_path)._english_reader
     assert evaluator.grade_strips(QUESTION, passage(ABOUT), [(0, 40)])[0] is not None
     assert evaluator.grade_strips(QUESTION, passage(FILLER), [(0, 40)]) == [None]
 

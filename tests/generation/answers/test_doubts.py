@@ -61,7 +61,7 @@ def test_a_record_of_an_earlier_build_has_its_state_too() -> None:
             [Grade(passage_id="a", score=None, error="busy"), Grade(passage_id="b", score=0.1)],
             "1 of 2 passages could not",
         ),
-        ([Grade(passage_id="a", score=0.01, by_meaning=True)], "may stand in your documents all the same"),
+        ([Grade(passage_id="a", score=0.01, english=False)], "may stand in your documents all the same"),
     ],
 )
 def test_a_refusal_says_where_nobody_could_judge(grades: list[Grade], said: str) -> None:

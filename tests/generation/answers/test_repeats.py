@@ -1,11 +1,10 @@
-"""Wherever two texts are compared word by word: what is said twice, what is there, and in which language."""
+"""Wherever two texts are compared word by word: what is said twice, and what is there."""
 
 from __future__ import annotations
 
 import pytest
 
 from crag.generation.judges import said_in, share_of_words
-from crag.text.languages import other_language
 from crag.text.words import CHARS, loop_in
 
 SENTENCE = "The agency hired four hundred people in 2019 [1]. "
@@ -75,34 +74,3 @@ def test_the_share_counts_telling_words_by_their_stems() -> None:
     assert share_of_words("The closing of cases", "Cases were closed.") == 1.0
     assert share_of_words("Trains and ferries", "trains") == 0.5
     assert share_of_words("of the", "trains") == 0.0
-
-
-# Whether an answer is in another language than its question, where that is sure
-
-
-ENGLISH = "How long did hiring take in 2019, and what was the average of the years before?"
-SAID = "In 2019 hiring took 98 days on average, which is more than the 77 days that it had taken in the year before."
-GERMAN = "Im Jahr 2019 dauerte eine Einstellung durchschnittlich 98 Tage, also deutlich länger als die 77 Tage zuvor."
-FRENCH = "En 2019, le recrutement a duré en moyenne 98 jours, soit bien plus que les 77 jours de l'année précédente."
-
-
-@pytest.mark.parametrize(
-    "said", [GERMAN, FRENCH, "招聘平均需要九十八天，比前一年的七十七天更长。", "Наём длился 98 дней."]
-)
-def test_another_language_is_told(said: str) -> None:
-    assert other_language(ENGLISH, said)
-
-
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        (ENGLISH, SAID),
-        (ENGLISH, "98 days [1]."),
-        (ENGLISH, "Washington, Boston, Denver, Atlanta, Chicago, Dallas, Philadelphia"),
-        ("FEHB average premium increase 2020?", GERMAN),
-        ("Wie lange dauerte eine Einstellung im Jahr 2019?", GERMAN),
-        ("招聘需要多长时间？二〇一九年平均是多少天？", "招聘平均需要九十八天，比前一年的七十七天更长。"),
-    ],
-)
-def test_the_same_language_and_what_can_not_be_told(asked: str, said: str) -> None:
-    assert not other_language(asked, said)
