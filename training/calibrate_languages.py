@@ -4,7 +4,7 @@
 
 Run it after training.export_any_language. Pairs are those of XQuAD's train part, in one language and across two, that
 the reader was not fitted on, and English ones of many kinds, read by it as if they were not English. First the layer of
-a passage's score, then those of its strips, of the second look and of short answers, each over the ones before.
+a passage's score, then those of its strips and of the second look, each over the ones before.
 Figures are by two halves of the documents, each fitted on the other. It needs no torch.
 """
 
@@ -22,20 +22,16 @@ from corpora.pair import Pair, held_out
 from corpora.pairs import Corpus
 from corpora.places import parser_of
 from corpora.published_sets import read_xquad
-from crag.analysis.questions.matching import answer_match
 from crag.core.settings import Settings
-from crag.core.types import Passage
 from crag.evaluation.heads import FEATURES, STRIP_FEATURES, Head, features, strip_features
-from crag.evaluation.local import LONGEST, SHORT_FEATURES, LocalEvaluator, trim_answer
-from crag.evaluation.local import features as short_features
+from crag.evaluation.local import LocalEvaluator
 from crag.evaluation.strips import StripRefiner
 from crag.models.any_language import AnyLanguage
 from crag.models.cross_encoder import Reading
 from crag.models.runtime import E5
 from crag.text.sentences import sentences
 from training.calibrate_second import UPPER, english, fit_layer, read
-from training.calibrate_short import PENALTY as SHORT_PENALTY
-from training.calibrate_short import RIGHT_FROM, write_layer
+from training.calibrate_short import write_layer
 from training.strip_layer import FEWEST, rising
 from training.vectors import remembered
 from training.windows import LANGUAGES
@@ -79,7 +75,6 @@ def main() -> None:
     write_layer("elsewhere", grade_layer(pairs, readings))
     looks = read(pairs, Elsewhere(reader))
     write_layer("sentence elsewhere", fit_layer([(pair, look) for pair, look in looks if look]))
-    write_layer("short elsewhere", short_layer(foreign, reader))
 
 
 def languages(data: Path, chosen: Callable[[str], bool]) -> Iterator[Pair]:
@@ -155,27 +150,6 @@ def strip_layer(pairs: Sequence[Pair], readings: Sequence[Reading], head: Head) 
     print(len(right), "strips, auc", auc(right.astype(int), values @ found))
     weights = [round(float(each), 6) for each in found[:-1]]
     return {"features": list(STRIP_FEATURES), "weights": weights, "bias": round(float(found[-1]), 6)}
-
-
-def short_layer(pairs: Sequence[Pair], reader: AnyLanguage) -> dict[str, object]:
-    """The layer of the words that answer, which are right where they share half of theirs with the accepted ones."""
-    evaluator, rows, right = Elsewhere(reader), [], []
-    for pair in pairs:
-        [reading] = reader.read(pair.question, [pair.text])
-        span = trim_answer(pair.text, reading.start, reading.end) if reading else (0, 0)
-        [grade] = evaluator.grade(pair.question, [Passage(id="p", text=pair.text)])
-        if reading is None or grade.score is None or not 0 < span[1] - span[0] <= LONGEST:
-            continue
-        rows.append([*short_features(pair.question, pair.text, span, reading, grade.score), 1.0])
-        accepted = [pair.text[slice(*spot)] for spot in pair.spots]
-        match = answer_match(pair.text[slice(*span)], accepted) if accepted else None
-        right.append(float(match is not None and match.f1 >= RIGHT_FROM))
-    values, labels = np.array(rows), np.array(right)
-    found = fit_logistic(values, labels, SHORT_PENALTY * len(labels))
-    chance = 1 / (1 + np.exp(-values @ found))
-    print(f"{len(labels)} short answers, right {labels.mean():.2f}, auc {auc(labels.astype(int), chance):.3f}")
-    weights = [round(float(each), 6) for each in found[:-1]]
-    return {"features": list(SHORT_FEATURES), "weights": weights, "bias": round(float(found[-1]), 6)}
 
 
 if __name__ == "__main__":

@@ -199,7 +199,7 @@ def _layer(given: Mapping[str, object], names: Sequence[str]) -> tuple[tuple[flo
 
 ANSWER_FEATURES = {
     "answers": ("relevance", "words", "chance", "formula"),
-    "answers elsewhere": ("odds", "words", "chance", "crossing"),
+    "answers elsewhere": ("odds", "chance", "crossing"),
 }
 """What the layers weigh that say how likely a quoted answer is right, by their names: the second where question or
 source is in another language than English. relevance: the logit of the quoted source; words: the log-odds of the words

@@ -236,11 +236,11 @@ class LocalEvaluator:
         """The words of a passage that answer; None where it has no words, or the model can't be used."""
         try:
             read = self._remembered(question, passage)
-            short = load_layer("short" if read.english else "short elsewhere", SHORT_FEATURES, self._folder)
+            short = load_layer("short", SHORT_FEATURES, self._folder)
         except CragError:
             return None
-        if read.reading is None or short is None:
-            return None
+        if read.reading is None or short is None or not read.english:
+            return None  # of the surest words in other languages, half were right
         return read_words(short, question, passage, read.reading, probability(read.odds))
 
     def grade_answer(self, question: str, answer: QuotedAnswer) -> float | None:

@@ -20,7 +20,7 @@ def test_a_layer_weighs_what_is_read_and_what_is_known() -> None:
     relevance, words, chance, formula = answer_features("answers", QUOTED, {"relevance": 2.0})
     assert (relevance, chance, formula) == (2.0, 1.5, 0.0)
     assert answer_features("answers", replace(QUOTED, confidence=None), {})[1] < 0.0 < words
-    assert answer_features("answers elsewhere", QUOTED, {"odds": 3.0, "crossing": 1.0})[::2] == (3.0, 1.5)
+    assert answer_features("answers elsewhere", QUOTED, {"odds": 3.0, "crossing": 1.0}) == (3.0, 1.5, 1.0)
 
 
 def test_without_a_layer_or_a_model_there_is_no_confidence(tmp_path: Path) -> None:
