@@ -27,7 +27,7 @@ from corpora.pairs import Corpus, held_out
 from corpora.places import parser_of
 from corpora.rows import read_articles, read_rows
 from crag.analysis.questions.matching import answer_match
-from crag.evaluation.heads import load_head
+from crag.evaluation.heads import load_head, probability
 from crag.evaluation.local import LONGEST, SHORT_FEATURES, features, trim_answer
 from crag.models.cross_encoder import FOLDER, CrossEncoder
 from crag.models.runtime import E5
@@ -134,7 +134,7 @@ def read(
             span = trim_answer(text, reading.start, reading.end) if reading else (0, 0)
             if reading is None or not 0 < span[1] - span[0] <= LONGEST:
                 continue
-            score = head.score(reading, lexicon.coverage(each.question, text))
+            score = probability(head.odds(reading, lexicon.coverage(each.question, text)))
             rows.append((*features(each.question, text, span, reading, score), 1.0))
             match = answer_match(text[slice(*span)], each.answers)
             right.append(float(match is not None and match.f1 >= RIGHT_FROM))

@@ -1,16 +1,17 @@
 """Windows: pairs as short as what a second look reads, the sentence or the row that is likeliest to answer.
 
 English ones are cut from the pairs of all sets; those of other languages from XQuAD's train part, where question and
-text are of one language or of two. Half of what is wrong is near: the sentence beside the answer, the one with most
+text are of one language or of two. Much of what is wrong is near: the sentence beside the answer, the one with most
 words of the question, and the same sentence asked about another year, number or name of its passage.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from corpora.altering import found, part, windows
 from corpora.near_misses import make_near_miss, swap_within
@@ -48,8 +49,7 @@ class Windows:
         kinds: dict[str, list[Pair]] = {}
         for pair in self.epoch(1):
             if held_out(pair.group):
-                kind = pair.source.replace("asked", "swapped") if pair.source.startswith("asked") else pair.source
-                kinds.setdefault(kind, []).append(pair)
+                kinds.setdefault(pair.source.replace("asked ", "swapped "), []).append(pair)
         return {kind: pairs for kind, pairs in kinds.items() if len({pair.label for pair in pairs}) == 2}
 
     def _pairs(self, seed: int) -> Iterator[Pair]:
@@ -77,9 +77,8 @@ class Windows:
                     yield Pair(row["question"], text, label, group, "popqa passage", title, spots)
 
 
-def _spots(qa: dict[str, object]) -> tuple[Spot, ...]:
-    answers: Sequence[dict[str, object]] = qa["answers"]  # type: ignore[assignment]
-    return tuple({(int(str(a["answer_start"])), int(str(a["answer_start"])) + len(str(a["text"]))) for a in answers})
+def _spots(qa: Mapping[str, Any]) -> tuple[Spot, ...]:
+    return tuple({(each["answer_start"], each["answer_start"] + len(each["text"])) for each in qa["answers"]})
 
 
 def shorten(pair: Pair, dice: random.Random) -> Iterator[Pair]:

@@ -101,17 +101,14 @@ class Head:
         return weigh(self.weights, self.bias, features(reading, coverage))
 
     def parts(self, reading: Reading, coverage: float) -> tuple[GradePart, ...]:
-        """What each reading, and the bias, adds to the log-odds, in the order of `FEATURES`."""
+        """What each reading that has a weight, and the bias, adds to the log-odds, in the order of `FEATURES`."""
         values = dict(zip(FEATURES, features(reading, coverage), strict=True))
-        adds = dict.fromkeys(PART_OF.values(), 0.0)
+        adds = dict[str, float]()
         for name, weight in zip(FEATURES, self.weights, strict=True):
-            adds[PART_OF[name]] += weight * values[name]
+            if weight:
+                adds[PART_OF[name]] = adds.get(PART_OF[name], 0.0) + weight * values[name]
         parts = (GradePart(name=name, value=values[name], adds=added) for name, added in adds.items())
         return *parts, GradePart(name="bias", value=None, adds=self.bias)
-
-    def score(self, reading: Reading, coverage: float) -> float:
-        """The calibrated score, 0..1."""
-        return probability(self.odds(reading, coverage))
 
 
 def strip_features(reading: Reading, start: int, end: int, odds: float) -> tuple[float, ...]:
@@ -171,6 +168,8 @@ def _load(folder: Path, english: bool) -> tuple[Head, Layer, Lexicon]:
         given = json.loads(files["head.json"])
         given = given if english else given["elsewhere"]
         head, strips = Head(*_layer(given, FEATURES)), Layer(*_layer(given["strips"], STRIP_FEATURES))
+        if not english:
+            return head, strips, _load(folder, True)[2]  # the words of both are counted once
         counted = json.loads(files["lexicon.json"])
         return head, strips, Lexicon(counted["paragraphs"], counted["counts"])
     except (KeyError, TypeError, ValueError) as error:

@@ -77,7 +77,7 @@ def load_second(folder: Path = FOLDER, *, english: bool = True) -> SecondLayer |
 
 
 def is_english(text: str, lexicon: Lexicon, asked: bool | None = None) -> bool:
-    """Whether the evaluator can read a text's first 2,000 characters.
+    """Whether a text's first 2,000 characters are English.
 
     `asked`: of a passage, whether its question is English; None where the text is a question. Capitalised words of a
     passage don't count: names are in no language.
@@ -91,8 +91,7 @@ def is_english(text: str, lexicon: Lexicon, asked: bool | None = None) -> bool:
 
 def crosses_languages(question: str, text: str, lexicon: Lexicon) -> bool:
     """Whether one of the two alone is English."""
-    english = is_english(question, lexicon)
-    return is_english(text, lexicon, english) != english
+    return is_english(text, lexicon, english := is_english(question, lexicon)) != english
 
 
 def likely_sentences(text: str, reading: Reading) -> list[Span]:

@@ -290,7 +290,7 @@ class CrossEncoder:
 
 
 def _runs(start: int, ends: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
-    """Runs of sentences that end at these tokens, [start, end), of at most so many tokens; a longer sentence is cut."""
+    """Runs of sentences that end at these tokens, [start, end), none longer than `most`; a longer sentence is cut."""
     last = start
     for end in ends:
         while end - start > most:

@@ -9,7 +9,7 @@ import pytest
 
 from crag.core.errors import ModelError
 from crag.core.types import Passage
-from crag.evaluation.heads import FEATURES, Head, Lexicon, load_head, stems
+from crag.evaluation.heads import FEATURES, Head, Lexicon, load_head, probability, stems
 from crag.evaluation.local import LocalEvaluator
 from crag.models.cross_encoder import FOLDER, Reading
 from crag.testing.contracts import QUESTION, TEXTS, EvaluatorContract
@@ -84,12 +84,12 @@ def test_a_score_rises_with_both_logits_and_stays_in_range() -> None:
     assert len(head.weights) == len(FEATURES)
     for tokens in (12, 80, 300):
         readings = [Reading(value, 2 * value, 0.5, 0, 1, tokens) for value in (-90.0, -3.0, 0.0, 3.0, 90.0)]
-        scores = [head.score(reading, 0.5) for reading in readings]
+        scores = [probability(head.odds(reading, 0.5)) for reading in readings]
         assert scores == sorted(scores)
         assert 0 <= scores[0] < scores[-1] <= 1
-        assert head.score(readings[2], 1.0) > head.score(readings[2], 0.0)
-        assert head.score(replace(readings[2], closeness=0.9), 0.5) > head.score(readings[2], 0.5)
-    assert Head((0.0,) * len(FEATURES), 0.0).score(Reading(1.0, 1.0, 0.5, 0, 1, 10), 1.0) == 0.5
+        assert head.odds(readings[2], 1.0) > head.odds(readings[2], 0.0)
+        assert head.odds(replace(readings[2], closeness=0.9), 0.5) > head.odds(readings[2], 0.5)
+    assert Head((0.0,) * len(FEATURES), 0.0).odds(Reading(1.0, 1.0, 0.5, 0, 1, 10), 1.0) == 0.0
 
 
 def test_coverage_counts_rare_words_more_and_stop_words_never() -> None:
